@@ -22,11 +22,12 @@ from regress.measure.wire import Ceilings
 from regress.model import Comparison, Report, SelfCheck, Settings, Side, Stopped, Verdict
 from regress.run.execute import Job, Measured, Watcher, execute
 from regress.run.plan import FixedRounds, needing_several
-from regress.session import Request, Session, counted, quoted
+from regress.session import Request, Session
 from regress.session.explanation import MOST, Choose, Explaining, can_explain
 from regress.session.recorder import Recorder
 from regress.session.remarks import device_line, device_uuid, imported_by, remarks, require_values
 from regress.session.throughput import Rates
+from regress.text.wording import counted, quoted
 from regress.units import budget_words, format_duration
 
 

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from regress.acks.project import REASON
-from regress.errors import quoted
 from regress.model import ChangePoint, Verdict
 from regress.pages import SHA_DIGITS, Change, Event
 from regress.pages.branch import MOST_SUSPECTS, Branch
 from regress.pages.lines import Levelled, change_of
+from regress.text.wording import quoted
 from regress.trends.shifts import Range, at_one_commit, stood
 
 

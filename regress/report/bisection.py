@@ -8,6 +8,7 @@ from regress.model import Bisection, Contrast, Probe, Report
 from regress.report.rows import metric_words
 from regress.text.style import Style, cut, paint, visible
 from regress.text.table import Layout, Row, align
+from regress.text.wording import more_with_v
 from regress.units import format_change, format_interval, format_pair
 
 __all__ = ["bisected", "bisection"]
@@ -100,7 +101,7 @@ def _notes(found: Bisection, style: Style) -> Iterator[str]:
         shown = found.found if style.verbose or len(found.found) <= _FEW else found.found[: _FEW - 1]
         yield from (f"    {each.short} {visible(each.subject)} ({visible(each.author)})" for each in shown)
         if len(shown) < len(found.found):
-            yield f"    … and {len(found.found) - len(shown)} more; -v shows them"
+            yield f"    {more_with_v(len(found.found) - len(shown))}"
     yield from (f"  {visible(each)}" for each in found.reasons)
     if found.merges or len(found.found) > 1 or found.reasons:
         yield ""

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from regress.model import CallProfile, Explanation, KernelUse, Report, Totals
 from regress.report.failures import failure_lines
 from regress.text.style import Style, pad, paint, visible
-from regress.text.table import Layout, Row
+from regress.text.table import Row, table_lines
+from regress.text.wording import more_with_v, plural
 from regress.units import format_bytes, format_change, format_number, format_percent, format_rate, format_time
 
 __all__ = ["call_profiles"]
@@ -61,7 +62,7 @@ def _side_by_side(found: list[CallProfile], style: Style) -> list[str]:
                 )
             )
         )
-    return [*_table(rows, "lrrrrrll", style), ""]
+    return [*table_lines(rows, "lrrrrrll", style), ""]
 
 
 def _fully(found: list[CallProfile], style: Style) -> list[str]:
@@ -73,7 +74,7 @@ def _against(found: list[CallProfile], difference: Explanation, style: Style) ->
     base, head = found
     lines = [f"  base  {visible(str(base.case))}", f"  head  {visible(str(head.case))}", ""]
     rows: list[tuple[str, ...]] = [("of a call", "base", "head", "difference"), *totals_against(base, head)]
-    lines += [*_table(_rows(rows), "lrrr", style), ""]
+    lines += [*table_lines(_rows(rows), "lrrr", style), ""]
     uses = [*difference.kernels, *difference.copies]
     shown = uses if style.verbose else uses[:_FEW]
     rows = [("kernel or copy", "base", "head", "difference")]
@@ -82,7 +83,7 @@ def _against(found: list[CallProfile], difference: Explanation, style: Style) ->
         seconds = (use.seconds if use is not None else 0.0 for use in (each.base, each.head))
         rows.append(_difference(" -> ".join(dict.fromkeys(named)), *seconds))
     if len(rows) > 1:
-        lines += [*_table([*_rows(rows), *_more(len(uses) - len(shown), 4)], "lrrr", style), ""]
+        lines += [*table_lines([*_rows(rows), *_more(len(uses) - len(shown), 4)], "lrrr", style), ""]
     lines += [f"  {visible(each.text)}" for each in difference.causes]
     lines += [f"  note  {visible(each)}" for each in difference.warnings]
     return [*lines, ""] if lines[-1] else lines
@@ -119,7 +120,7 @@ def _in_full(found: CallProfile, style: Style) -> list[str]:
         (_gaps(found), "lrl"),
     ):
         if len(rows) > 1:
-            lines += [*_table(rows, aligns, style), ""]
+            lines += [*table_lines(rows, aligns, style), ""]
     return [*lines, *_verdict(found), ""]
 
 
@@ -132,12 +133,12 @@ def _sums(found: CallProfile) -> list[Row]:
     assert totals is not None
     rows = [(f"of {_whole(found)}", "time", "share", "")]
     for name, seconds, number in (
-        ("kernels", totals.kernels_s, _times(totals.launches, "launch", "es")),
-        ("copies", totals.copies_s, _times(totals.copies, "cop", "ies", "y")),
+        ("kernels", totals.kernels_s, _times(totals.launches, "launch")),
+        ("copies", totals.copies_s, _times(totals.copies, "copy")),
     ):
         rows.append((name, _time(seconds), _share(seconds, totals), number))
     rows.append(("the host in CUDA", _time(totals.host_busy_s), "", "without waiting"))
-    waits = _times(totals.synchronizations, "synchronization", "s")
+    waits = _times(totals.synchronizations, "synchronization")
     return _rows([*rows, ("host waiting", _time(totals.waiting_s), "", waits)])
 
 
@@ -154,12 +155,12 @@ def _totals(found: CallProfile) -> list[Row]:
         ("under the profiler", _time(totals.span_s), "100 %", f"mean of {found.calls}" if found.calls > 1 else "")
     )
     if found.on_device:
-        asked = f"{_times(totals.launches, 'launch', 'es')}, {_times(totals.copies, 'cop', 'ies', 'y')}"
+        asked = f"{_times(totals.launches, 'launch')}, {_times(totals.copies, 'copy')}"
         rows += [
             ("device busy", _time(totals.device_busy_s), _share(totals.device_busy_s, totals), asked),
             ("device idle", _time(totals.idle_s), _share(totals.idle_s, totals), ""),
         ]
-        waits = _times(totals.synchronizations, "synchronization", "s")
+        waits = _times(totals.synchronizations, "synchronization")
         rows.append(("host waiting", _time(totals.waiting_s), _share(totals.waiting_s, totals), waits))
         beside = f"{_time(totals.overlap_s)} of it while the device was" if totals.overlap_s else ""
         rows.append(("host busy", _time(totals.host_busy_s), _share(totals.host_busy_s, totals), beside))
@@ -289,8 +290,8 @@ def _count(number: float) -> str:
     return str(round(number)) if abs(number - round(number)) < 1e-9 else format_number(number)
 
 
-def _times(number: float, noun: str, several: str, one: str = "") -> str:
-    return f"{_count(number)} {noun}{one if number == 1 else several}"
+def _times(number: float, noun: str) -> str:
+    return f"{_count(number)} {noun if number == 1 else plural(noun)}"
 
 
 def _share(seconds: float, totals: Totals) -> str:
@@ -303,9 +304,4 @@ def _rows(cells: Iterable[tuple[str, ...]]) -> list[Row]:
 
 
 def _more(count: int, columns: int) -> list[Row]:
-    return [Row((f"… and {count} more with -v", *("",) * (columns - 1)))] if count > 0 else []
-
-
-def _table(rows: list[Row], aligns: str, style: Style) -> list[str]:
-    layout = Layout.of(rows, aligns, style)
-    return [line for row in rows for line in layout.lines(row, style)]
+    return [Row((more_with_v(count), *("",) * (columns - 1)))] if count > 0 else []

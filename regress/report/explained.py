@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from regress.model import Comparison, Explained, Explanation, KernelDiff, KernelUse, Report
 from regress.text.style import Style, cut, paint, visible
 from regress.text.table import Layout, Row, align
+from regress.text.wording import more_with_v
 from regress.units import (
     format_bytes,
     format_change,
@@ -278,7 +279,7 @@ def _listed(one: str, several: str, lines: Sequence[str], style: Style) -> list[
     found = [f"  {word if at == 0 else '':7} {line}" for at, line in enumerate(shown)]
     return [
         *found,
-        *([f"          … and {len(lines) - len(shown)} more; -v shows them"] if len(lines) > len(shown) else []),
+        *([f"          {more_with_v(len(lines) - len(shown))}"] if len(lines) > len(shown) else []),
     ]
 
 

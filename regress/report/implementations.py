@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from regress.model import Contender, Crossover, Implementations, Report, Standing
 from regress.report.rows import metric_words
 from regress.text.style import Style, paint, visible
-from regress.text.table import Layout, Row
+from regress.text.table import Row, table_lines
+from regress.text.wording import more_with_v
 from regress.units import MISSING, format_alike, format_change, format_interval
 
 __all__ = ["aligns", "crossovers", "implementations", "reasons", "sentences", "table", "title"]
@@ -21,10 +22,9 @@ def implementations(report: Report, style: Style) -> list[str]:
     lines: list[str] = []
     for found in report.implementations:
         rows = table(found, style, mark="*")
-        layout = Layout.of(rows, aligns(found), style)
         lines += [
             f"  {paint(title(found), 'bold', style)}",
-            *(one for each in rows for one in layout.lines(each, style)),
+            *table_lines(rows, aligns(found), style),
         ]
         lines += [f"  {line}" for line in (*crossovers(found), *reasons(found, style))]
         lines.append("")
@@ -64,7 +64,7 @@ def reasons(found: Implementations, style: Style) -> list[str]:
     every = [f"{_params(each)}{visible(reason)}" for each in found.standings for reason in each.reasons]
     shown = every if style.verbose else every[:_FEW]
     left = len(every) - len(shown)
-    return [*shown, *([f"… and {left} more; -v shows them"] if left else [])]
+    return [*shown, *([more_with_v(left)] if left else [])]
 
 
 # -- parts ---------------------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from regress.report.failures import failure_lines
 from regress.report.rows import metric_words
 from regress.report.throughput import throughput_words
 from regress.text.style import Style, paint, visible
-from regress.text.table import Layout, Row
+from regress.text.table import Layout, Row, table_lines
 from regress.units import format_change, format_duration, format_estimate, format_pair, format_percent, format_time
 
 __all__ = [
@@ -54,7 +54,7 @@ _CHECK_MARKS = {"ok": (" ", "green"), "warn": ("?", "yellow"), "fail": ("!", "bo
 def measurements(report: Report, style: Style) -> list[str]:
     """Values of `run` with their intervals, then what failed."""
     rows = measured(report, style)
-    lines = [*_table(rows, MEASURED, style), ""] if rows else []
+    lines = [*table_lines(rows, MEASURED, style), ""] if rows else []
     for title, blocks in unmeasured(report, style):
         lines += [f"  {paint(title, 'bold', style)}", *(line for each in blocks for line in each), ""]
     return lines
@@ -68,7 +68,7 @@ def durations(report: Report, style: Style) -> list[str]:
     told = len(found.slowest)
     title = f"slowest {told} of {found.of}" if told < found.of else "slowest"
     heading = Row((title, "total", "setup_cache", "setup", "first visits", "rounds", "cases"), color="bold", accent=0)
-    lines = _table([heading, *map(_duration, found.slowest)], "lrrrrrr", style)
+    lines = table_lines([heading, *map(_duration, found.slowest)], "lrrrrrr", style)
     built = f"{_took(found.build_s)} to build, " if found.build_s else ""
     return [*lines, f"  plus {built}{_took(found.beside_s)} to start processes and import the suite", ""]
 
@@ -119,7 +119,7 @@ def listed(report: Report, style: Style) -> list[str]:
     if style.quiet:
         return [visible(str(each.case)) for each in report.listed]
     heading = Row(("case", "metric", "device", "cost", "tags"), color="bold", accent=0)
-    return [*_table([heading, *map(_listed, report.listed)], "lllrl", style), ""]
+    return [*table_lines([heading, *map(_listed, report.listed)], "lllrl", style), ""]
 
 
 def checks(report: Report, style: Style) -> list[str]:
@@ -140,7 +140,7 @@ def fineness(report: Report, style: Style) -> list[str]:
         return []
     titles = ("precision", "rounds", "spread", "noise floor", "smallest confirmable", "")
     heading = Row(titles, color="bold", accent=0)
-    return [*_table([heading, *map(_fineness, report.fineness)], "lrrrrl", style), ""]
+    return [*table_lines([heading, *map(_fineness, report.fineness)], "lrrrrl", style), ""]
 
 
 def builds(report: Report, style: Style) -> list[str]:
@@ -161,7 +161,7 @@ def merged(report: Report, style: Style) -> list[str]:
         return []
     source = "file" if report.command == "import" else "folder"
     heading = Row((source, "machines", "commits", "rounds added", "were there"), color="bold", accent=0)
-    return [*_table([heading, *map(_merged, report.merged)], "llrrr", style), ""]
+    return [*table_lines([heading, *map(_merged, report.merged)], "llrrr", style), ""]
 
 
 def acknowledgements(report: Report, style: Style) -> list[str]:
@@ -191,15 +191,10 @@ def settings(report: Report, style: Style) -> list[str]:
     if not report.settings:
         return []
     heading = Row(("setting", "value", "from"), color="bold", accent=0)
-    return [*_table([heading, *map(_setting, report.settings)], "lll", style), ""]
+    return [*table_lines([heading, *map(_setting, report.settings)], "lll", style), ""]
 
 
 # -- rows ----------------------------------------------------------------------------------------------------------------
-
-
-def _table(rows: list[Row], aligns: str, style: Style) -> list[str]:
-    layout = Layout.of(rows, aligns, style)
-    return [line for row in rows for line in layout.lines(row, style)]
 
 
 def _measurement(measurement: Measurement) -> Row:

@@ -8,7 +8,8 @@ from regress.model import Metered, MeteredKernel, Report
 from regress.report.explained import count
 from regress.report.failures import failure_lines
 from regress.text.style import Style, pad, paint, visible
-from regress.text.table import Layout, Row
+from regress.text.table import Row, table_lines
+from regress.text.wording import more_with_v
 from regress.units import format_bytes, format_number, format_percent, format_rate, format_time
 
 __all__ = ["metered"]
@@ -76,7 +77,7 @@ def _side_by_side(found: list[Metered], style: Style) -> list[str]:
         launches = count(sum(kernel.launches for kernel in each.kernels))
         numbers = str(len(each.kernels)), launches, format_time(each.seconds)
         rows.append(Row((visible(str(each.case)), *numbers, _longest(each), each.kernels[0].bound.kind)))
-    return [*_table(rows, "lrrrll", style), ""]
+    return [*table_lines(rows, "lrrrll", style), ""]
 
 
 def _in_full(found: Metered, style: Style) -> list[str]:
@@ -102,8 +103,8 @@ def _kernels(found: Metered, style: Style) -> list[str]:
         rows.append(Row((visible(each.label), *(cells[at][number] for at in kept))))
     left = len(found.kernels) - len(shown)
     if left:
-        rows.append(Row((f"… and {left} more with -v", *("" for _ in kept))))
-    return _table(rows, "l" + "r" * len(kept), style)
+        rows.append(Row((more_with_v(left), *("" for _ in kept))))
+    return table_lines(rows, "l" + "r" * len(kept), style)
 
 
 def _verdict(found: Metered) -> Iterator[str]:
@@ -128,8 +129,3 @@ def _verdict(found: Metered) -> Iterator[str]:
 def _longest(found: Metered) -> str:
     first = found.kernels[0]
     return visible(first.label) + ("" if first.share is None else f", {format_percent(first.share)}")
-
-
-def _table(rows: list[Row], aligns: str, style: Style) -> list[str]:
-    layout = Layout.of(rows, aligns, style)
-    return [line for row in rows for line in layout.lines(row, style)]

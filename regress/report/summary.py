@@ -4,11 +4,11 @@ command that measures a case again."""
 from __future__ import annotations
 
 import datetime
-import shlex
 
 from regress.errors import Exit
 from regress.model import Case, Report, Side, SuiteProblem, Verdict
 from regress.text.style import Style, cut, paint, visible
+from regress.text.wording import counted, more_with_v, quoted
 from regress.units import format_ago, format_change, format_duration, format_interval, format_percent
 
 __all__ = [
@@ -163,7 +163,7 @@ def last_aa(report: Report, style: Style) -> str:
     if last is None:
         return ""
     alarms = "1 false alarm" if last.false_alarms == 1 else f"{last.false_alarms} false alarms"
-    cases = "1 case" if len(last.cases) == 1 else f"{len(last.cases)} cases"
+    cases = counted(len(last.cases), "case")
     parts = [f"{alarms} in {cases}", f"{last.undecided} undecided"]
     if last.min_detectable is not None:
         parts.append(f"smallest confirmable {format_percent(last.min_detectable)} (median)")
@@ -181,7 +181,7 @@ def problem_blocks(report: Report, style: Style) -> list[list[str]]:
     shown = problems if style.verbose else problems[:_FEW_PROBLEMS]
     blocks = [_problem(each, style) for each in shown]
     left = len(problems) - len(shown)
-    return [*blocks, *([[f"  … and {left} more; -v shows them"]] if left else [])]
+    return [*blocks, *([[f"  {more_with_v(left)}"]] if left else [])]
 
 
 def _problem(problem: SuiteProblem, style: Style) -> list[str]:
@@ -199,4 +199,4 @@ def again(report: Report, case: Case) -> str:
     A/A check takes its side."""
     found = [side for side in (report.base, report.head) if side is not None and report.aa is None]
     words = ["regress", report.command, *(side.commit.short for side in found if not side.dirty)]
-    return shlex.join([*words, *report.options, "-b", str(case)])
+    return quoted(*words, *report.options, "-b", str(case))

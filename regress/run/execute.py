@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from regress.errors import NothingMeasured, quoted
+from regress.errors import NothingMeasured
 from regress.files import scratch
 from regress.measure.wire import Proposal, Task
 from regress.measure.wire import Suite as SuiteMessage
@@ -35,6 +35,7 @@ from regress.run.problems import apart, problems_of
 from regress.run.turns import Turns
 from regress.run.unmatched import nothing_matches, unmatched
 from regress.run.visits import TimeIsOver
+from regress.text.wording import first_of, quoted
 
 __all__ = ["Job", "Measured", "Sink", "Steps", "Watcher", "discover", "execute", "nothing_selected"]
 
@@ -151,8 +152,7 @@ def where_searched(suite: Path, problems: Iterable[SuiteProblem]) -> str:
     fatal = [each for each in problems if each.fatal]
     if not fatal:
         return f"searched in {suite}"
-    others = f" and {len(fatal) - 1} more" if len(fatal) > 1 else ""
-    return f"searched in {suite} without {fatal[0].where}{others}: {fatal[0].message}"
+    return f"searched in {suite} without {first_of(each.where for each in fatal)}: {fatal[0].message}"
 
 
 class _Execution:

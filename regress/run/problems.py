@@ -10,9 +10,10 @@ from pathlib import Path
 
 from regress.model import Benchmark, SuiteProblem
 from regress.run.plan import Selection, cases_of
+from regress.text.wording import first_of
 
-MOST = 3
-"""Of problems that count for nothing, this many are named."""
+NAMED = 3
+"""Files with problems that count for nothing."""
 _DEFINED = re.compile(r"^[ \t]*(?:async[ \t]+)?(def|class)[ \t]+(\w+)", re.MULTILINE)
 
 
@@ -42,8 +43,7 @@ def apart(
     others = list(dict.fromkeys(each.name for each in problems if each not in count))
     if not others or selection.known:
         return count, []
-    more = f" and {len(others) - MOST} more" if len(others) > MOST else ""
-    return count, [f"not selected, and cannot be imported: {', '.join(others[:MOST])}{more}; regress list says why"]
+    return count, [f"not selected, and cannot be imported: {first_of(others, NAMED)}; regress list says why"]
 
 
 def _touches(problem: SuiteProblem, selection: Selection, benchmarks: Sequence[Benchmark], suite: Path) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from regress.text.style import Style, cells, cut, pad, paint
 
-__all__ = ["Layout", "Row", "align", "shortened"]
+__all__ = ["Layout", "Row", "align", "shortened", "table_lines"]
 
 _GAP = "  "
 _MARK_WIDTH = 2
@@ -88,6 +88,12 @@ class Layout:
             padded = text if column == last and how == "l" else pad(text, width, how)
             parts.append(paint(padded, row.color, style) if column == row.accent else padded)
         return f"{paint(mark, row.color, style)} {_GAP.join(parts)}".rstrip()
+
+
+def table_lines(rows: Sequence[Row], aligns: str, style: Style) -> list[str]:
+    """The rows as the lines of a table of their own."""
+    layout = Layout.of(rows, aligns, style)
+    return [line for row in rows for line in layout.lines(row, style)]
 
 
 def shortened(subject: str, over: int) -> str:

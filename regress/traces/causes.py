@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from regress.model import Cause, Confidence, Explanation, KernelDiff, KernelUse
+from regress.text.wording import first_of
 from regress.traces.change import OrientedChange
 from regress.traces.names import fills, is_simple, on_tensor_cores, precision, short
 from regress.units import format_bytes, format_change, format_number, format_time
@@ -101,10 +102,10 @@ def _fusion(change: OrientedChange) -> Cause | None:
     part_s = sum(each.difference_s for each in (*change.new, *change.gone))
     if not fused or many <= few or len(simple) < (1 if by_name else 2) or change.share(part_s) < SOME:
         return None
-    what, others = short(fused[0].name), f" and {len(gone) - 1} more" if len(gone) > 1 else ""
+    what = first_of([short(fused[0].name), *gone[1:]])  # of the others only their number is said
     text = change.say(
-        f"a fusion was lost: {what}{others} became {_number(many)} launches a call",
-        f"a fusion was gained: {what}{others} does what {_number(many)} launches a call did",
+        f"a fusion was lost: {what} became {_number(many)} launches a call",
+        f"a fusion was gained: {what} does what {_number(many)} launches a call did",
     )
     return Cause("fusion", text, "high" if len(simple) >= max(FEW, MOST * len(new)) else "medium")
 
@@ -116,10 +117,10 @@ def _added(change: OrientedChange) -> Cause | None:
     part_s = sum(use.seconds for use in new)
     if waits or change.gone or not new or change.share(part_s) < MOST:
         return None
-    use, others = new[0], f" and {len(new) - 1} more" if len(new) > 1 else ""
+    use, what = new[0], first_of(short(each.name) for each in new)
     text = change.say(
-        f"{short(use.name)}{others} was added{_within(use)}: {format_time(part_s)} a call more",
-        f"{short(use.name)}{others} was dropped{_within(use)}: {format_time(part_s)} a call less",
+        f"{what} was added{_within(use)}: {format_time(part_s)} a call more",
+        f"{what} was dropped{_within(use)}: {format_time(part_s)} a call less",
     )
     return Cause("added kernel", text, "high")
 

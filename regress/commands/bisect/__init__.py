@@ -29,7 +29,8 @@ from regress.history import keep_confirmed
 from regress.model import Bisection, Case, Commit, Contrast, Report
 from regress.run.execute import Watcher, discover, where_searched
 from regress.run.plan import cases_of
-from regress.session import Request, Session, check_metric, counted, quoted
+from regress.session import Request, Session, check_metric
+from regress.text.wording import counted, quoted
 from regress.units import format_duration
 
 

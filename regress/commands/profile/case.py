@@ -14,9 +14,10 @@ from regress.run.execute import Job, Watcher, discover, where_searched
 from regress.run.plan import Selection, select
 from regress.run.profiled import CALLS, profiled
 from regress.run.unmatched import nothing_matches
-from regress.session import Request, Session, counted
+from regress.session import Request, Session
 from regress.session.remarks import device_line
 from regress.session.throughput import declares_work, throughput, work_of
+from regress.text.wording import counted, first_of
 from regress.traces import chrome
 from regress.traces.calls import call_profile, of_components
 from regress.traces.kernels import explain
@@ -153,7 +154,7 @@ def _one(chosen: ProfiledCases, pattern: str) -> Case:
     if len(cases) != 1:
         raise RegressError(
             f"{counted(len(cases), 'case')} match {pattern!r}; --against compares one with another",
-            why=", ".join(map(str, cases[:3])) + (", …" if len(cases) > 3 else ""),
+            why=first_of(cases, 3),
             fix="name one case: regress list",
         )
     return cases[0]

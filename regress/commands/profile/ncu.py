@@ -18,7 +18,8 @@ from regress.run.execute import Watcher
 from regress.run.plain import Plain, plain
 from regress.run.profiled import trace_name
 from regress.run.watched import Ended, watched
-from regress.session import Request, Session, counted
+from regress.session import Request, Session
+from regress.text.wording import counted
 from regress.traces import ncu
 from regress.traces.metered import devices, metered
 

@@ -9,7 +9,8 @@ from regress.errors import NothingMeasured, RegressError
 from regress.model import Failure
 from regress.run.execute import Watcher
 from regress.run.plain import Plain, plain
-from regress.session import Request, Session, counted, quoted
+from regress.session import Request, Session
+from regress.text.wording import counted, first_of, quoted
 
 
 def once(request: Request, revisions: Sequence[str], watcher: Watcher, calls: int = 1, environment: str = "") -> Plain:
@@ -22,7 +23,7 @@ def once(request: Request, revisions: Sequence[str], watcher: Watcher, calls: in
     if len(chosen.cases) > 1:
         raise RegressError(
             f"{counted(len(chosen.cases), 'case')} match {chosen.job.selection.words}; once runs one",
-            why=", ".join(map(str, chosen.cases[:3])) + (", …" if len(chosen.cases) > 3 else ""),
+            why=first_of(chosen.cases, 3),
             fix=f"regress once {quoted(str(chosen.cases[0]))}",
         )
     (case,) = chosen.cases

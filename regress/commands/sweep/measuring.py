@@ -28,9 +28,10 @@ from regress.run.environments import Prepared, identity_of
 from regress.run.execute import Measured, Watcher, execute, nothing_selected
 from regress.run.plan import Selection, select, unimportable
 from regress.run.problems import apart
-from regress.session import Session, counted, quoted
+from regress.session import Session
 from regress.session.recorder import Recorder, complete
 from regress.session.remarks import device_line, remarks, require_values, throttled
+from regress.text.wording import counted, first_of, quoted
 from regress.trends import Numbers, numbers_before, past_of
 from regress.trends.events import events_in
 
@@ -320,10 +321,9 @@ class Sweep:
         if lacking and not self.interrupted and not self.is_over:
             # Rounds that were not kept, or gave nothing: not again in this sweep.
             lost = lacking[0]
-            others = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
             why = "some rounds were lost or gave no value"
             fix = quoted("regress", "run", commit.short, "-b", str(lost))
-            self.failed[commit.sha] = (f"{lost}{others} lack rounds", why, fix)
+            self.failed[commit.sha] = (f"{first_of(lacking)} lack rounds", why, fix)
 
     def _execute(
         self,

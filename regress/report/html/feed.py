@@ -16,6 +16,7 @@ from regress.pages import Event, PageCommit, PageIndex
 from regress.report.rows import metric_words
 from regress.report.xml import document, inert
 from regress.text.style import cut, visible
+from regress.text.wording import first_of
 from regress.units import format_change, format_interval, format_pair
 
 FEED = "feed.xml"
@@ -179,7 +180,7 @@ def _shifts(index: PageIndex) -> Iterator[_Item]:
             first,
             shift.last,
             f"{shift.benchmarks} benchmarks moved at once on {place}, since {_named(index.commits[first])}",
-            (*shift.reasons, f"{', '.join(names[:NAMED])}{', …' if len(names) > NAMED else ''}"),
+            (*shift.reasons, first_of(names, NAMED)),
             (),
             "index.html",
         )
