@@ -11,7 +11,7 @@ from regress.run.plan import Selection, cases_of, covers, select
 from regress.text.wording import first_of, near_names, nearest, quoted
 
 NEAR = 3
-MOST = 10
+MOST_PATTERNS = 10
 """Patterns of `covers` that are told of."""
 
 
@@ -91,11 +91,11 @@ def _covers_unmatched(benchmarks: Iterable[Benchmark], selection: Selection) -> 
         if not any(covers(pattern, one) for one in selection.files)
     }
     folders = {f"{one.rpartition('/')[0]}/" for one in selection.files if "/" in one}
-    for pattern, names in list(dead.items())[:MOST]:
+    for pattern, names in list(dead.items())[:MOST_PATTERNS]:
         near = _told(nearest(pattern.replace(".", "/"), {*folders, *selection.files}, NEAR))
         yield f"{first_of(names)}: covers = {pattern!r} matches no file of the repository, so it is measured{near}"
-    if len(dead) > MOST:
-        yield f"{len(dead) - MOST} more patterns of `covers` match no file of the repository"
+    if len(dead) > MOST_PATTERNS:
+        yield f"{len(dead) - MOST_PATTERNS} more patterns of `covers` match no file of the repository"
 
 
 def _odd_directions(benchmarks: Iterable[Benchmark]) -> Iterator[str]:

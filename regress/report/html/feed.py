@@ -21,7 +21,7 @@ from regress.units import format_change, format_interval, format_pair
 
 FEED = "feed.xml"
 ATOM = "http://www.w3.org/2005/Atom"
-MOST = 100
+MOST_ENTRIES = 100
 """Entries, the newest first."""
 TITLE = 160
 """Columns."""
@@ -70,7 +70,7 @@ def feed(index: PageIndex, known: Sequence[Known]) -> tuple[str, tuple[Known, ..
     if index.address:
         ElementTree.SubElement(root, "link", rel="self", type="application/atom+xml", href=index.address + FEED)
     ElementTree.SubElement(root, "generator", version=index.version).text = "regress"
-    for item, each in list(zip(items, told, strict=True))[:MOST]:
+    for item, each in list(zip(items, told, strict=True))[:MOST_ENTRIES]:
         _entry(root, index, item, each.id)
     return document(root), (*told, *forgotten)
 

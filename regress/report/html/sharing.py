@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 PAYS_S = 0.05
 """Of work for each process: several times what it takes to fork it."""
-MOST = 16
+MOST_PROCESSES = 16
 """Processes. Each takes memory for a benchmark, which may have thousands of series."""
 TICKETS = 1000
 """All of them, of four bytes each, have room in a pipe that nobody reads from yet."""
@@ -35,7 +35,7 @@ def helpers(items: int, item_s: float) -> int:
     a fork is not safe."""
     if sys.platform != "linux" or threading.active_count() > 1:
         return 0
-    count = min(len(os.sched_getaffinity(0)), items, int(items * item_s / PAYS_S), MOST)
+    count = min(len(os.sched_getaffinity(0)), items, int(items * item_s / PAYS_S), MOST_PROCESSES)
     return count if count > 1 else 0
 
 

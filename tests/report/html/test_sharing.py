@@ -201,7 +201,7 @@ def test_how_many_processes_share(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {5})
     assert helpers(10_000, 0.01) == 0
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(200)))
-    assert helpers(10_000, 0.01) == sharing.MOST
+    assert helpers(10_000, 0.01) == sharing.MOST_PROCESSES
     monkeypatch.setattr(threading, "active_count", lambda: 2)
     assert helpers(10_000, 0.01) == 0
 
