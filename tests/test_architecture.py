@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import itertools
 import os
 import re
 import shutil
@@ -248,6 +249,24 @@ def test_what_comes_from_outside_has_one_door(name: str) -> None:
         if part_of(path) != "measure" and any(each[1].split(".")[0] == name for each in imports(path))
     }
     assert found == {DOORS[name]}
+
+
+OWN_PROGRAM = {
+    "cluster/engine.py": "a node runs its task",
+    "commands/away.py": "a node runs the command",
+    "commands/sweep/measuring.py": "each build is interrupted, and ends what it has started, in a process of its own",
+}
+"""What starts `python -m regress` -> why a call would not do."""
+
+
+def test_a_command_calls_others_and_does_not_start_them() -> None:
+    found = set()
+    for path in modules():
+        for node in ast.walk(ast.parse(path.read_text())):
+            words = [ast.unparse(item) for item in node.elts] if isinstance(node, (ast.List, ast.Tuple)) else []
+            if ("'-m'", "'regress'") in itertools.pairwise(words):
+                found.add(str(path.relative_to(PACKAGE)))
+    assert found == set(OWN_PROGRAM)
 
 
 def test_the_renderers_know_the_nouns_of_pages_only() -> None:

@@ -392,8 +392,10 @@ class Sweep:
         return ready
 
     def _build(self, revisions: Sequence[str]) -> None:
-        """Build several commits at once, in processes of their own; `prepare` finds what they have built, and says what is
-        wrong with what has not."""
+        """Build several commits at once; `prepare` finds what they have built, and says what is wrong with what has not.
+
+        Each in a process of the program: Ctrl-C interrupts only the main thread of a process, and there it ends the build
+        that is under way, with all that it has started."""
         config = self._session.config
         if not config.settings.build or environment_of(config, self._environment).asv or len(revisions) < 2:
             return
