@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 PAYS_S = 0.05
-"""Of work for each process: several times what it takes to fork it."""
+"""Least seconds of work for a process: several times what it takes to fork one."""
 MOST_PROCESSES = 16
 """Each takes memory for its item, such as a benchmark of thousands of series."""
 TICKETS = 1000
-"""All of them, of four bytes each, have room in a pipe that nobody reads from yet."""
+"""Most tickets: at four bytes each, all of them fit into a pipe that nobody reads from yet."""
 SPARE = 16
-"""Files that can still be opened once all processes are there."""
+"""Files that can still be opened when all processes exist."""
 HELD = (signal.SIGINT, signal.SIGTERM)
 
 T = TypeVar("T")
@@ -38,7 +38,7 @@ def processors() -> int:
 
 
 def helpers(items: int, item_s: float) -> int:
-    """How many processes should share that many items that take that many seconds each; 0 if this one does better alone."""
+    """How many processes should share items that take `item_s` seconds each; 0 if this process is faster alone."""
     count = min(processors(), items, int(items * item_s / PAYS_S), MOST_PROCESSES)
     return count if count > 1 else 0
 
@@ -58,11 +58,10 @@ def beside(work: Callable[[], object]) -> Iterator[None]:
 def shared(
     items: Sequence[T], work: Callable[[T], R], processes: int | None = None
 ) -> Iterator[Iterator[tuple[int, R]]]:
-    """What `work` makes of each item, with the item's place, in the order in which it gets done.
+    """The result of `work` for each item, with the item's index, in the order in which they get done.
 
-    The first item is done here: what all of them need is there then, and it tells how many processes are worth forking, which
-    take one item after the other. What a process could not do, for whatever reason, is done here at the end: what is wrong is
-    raised here.
+    This process does the first item, which loads what all items need and shows how many processes are worth forking. These
+    take one item after the other. Whatever they could not do is done here at the end, so that errors are raised here.
     """
     left, start_s = dict(enumerate(items)), time.perf_counter()
     first = [(place, work(left.pop(place))) for place in list(left)[:1]]
@@ -95,7 +94,7 @@ def _results(
 
 @contextmanager
 def _forked(items: list[tuple[int, T]], work: Callable[[T], R], processes: int) -> Iterator[list[Connection]]:
-    """Processes that share the items, and where their results arrive. None of them outlives the block, or this process."""
+    """Processes that share the items; yields where their results arrive. None outlives the block or this process."""
     if not processes:
         yield []
         return
@@ -133,7 +132,7 @@ def _forked(items: list[tuple[int, T]], work: Callable[[T], R], processes: int) 
 
 @contextmanager
 def _spared(file: int) -> Iterator[None]:
-    """Fewer files available inside than there are. Raises OSError if there are not that many."""
+    """Holds SPARE files open. Raises OSError if there are not that many left."""
     with ExitStack() as spare:
         for _ in range(SPARE):
             spare.callback(os.close, os.dup(file))
@@ -142,7 +141,7 @@ def _spared(file: int) -> Iterator[None]:
 
 @contextmanager
 def _held() -> Iterator[None]:
-    """Signals that end the program wait: a fork loses one that comes in the midst of it."""
+    """Blocks the signals that end the program: one that comes during a fork would be lost."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, HELD)
     try:
         yield
@@ -158,8 +157,8 @@ def _serve(
     sender: Connection,
     receivers: Sequence[Connection],
 ) -> None:
-    """In a worker: an item after the other, until all are taken, one fails, or nobody is there any more to be told."""
-    # A Ctrl-C is for all that runs in the terminal: the process that has forked answers it.
+    """In a worker: one item after the other, until all are taken, one fails, or nobody reads the results any more."""
+    # A Ctrl-C reaches all processes of the terminal: the one that forked answers it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD)

@@ -22,8 +22,6 @@ from regress.report.rows import in_words, row
 from regress.report.together import Together, gathered, how_far, weight_of
 from regress.text.style import Style, cut, visible
 
-__all__ = ["render"]
-
 _MOST_ANNOTATIONS = 10
 """Of a kind, that GitHub shows of a step."""
 _LONGEST = 255

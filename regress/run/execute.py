@@ -234,26 +234,25 @@ class _Execution:
         """Give every case its lane, the same on all sides and in every run; or in each group of sides one."""
         roots = homes.roots({side: {each.name: each for each in found.benchmarks} for side, found in suites.items()})
         for gpus, sides in self._job.parts():
-            uuids, names = [each.uuid for each in gpus], [each.side.name for each in sides]
+            names = [each.side.name for each in sides]
             for case in dict.fromkeys(case for name in names for case in self._cases[name]):
                 by_side = [self._measured.benchmarks[name] for name in names]
                 definitions = [benchmarks[case.name] for benchmarks in by_side if case.name in benchmarks]
                 program = next((each.program for each in definitions if each.program), "")
                 # All cases of a program are visited by one run, on one GPU.
                 root = program or roots[case.name]
-                home = homes.home(Case(root) if program else case, root, uuids) if uuids else ""
-                lane = self._lane_of(case, definitions, sides, home)
+                needs = homes.gpus_for_all(definitions)
+                if len(self._job.gpus) < 2 or needs > len(self._job.gpus):
+                    lane = next(lane for lane in self._lanes.single if lane.sides == sides)
+                elif all(each.needs_device for each in definitions):
+                    places = homes.blocks(gpus if needs == 1 else self._job.gpus, needs)
+                    lane = self._lanes.of(homes.home(Case(root) if program else case, root, places), sides)
+                else:
+                    self._alone.add(case)
+                    lane = self._lanes.of(self._job.gpus[:needs], sides, whole_host=True)
                 lane.device |= any(each.needs_device for each in definitions)
                 self._homes.setdefault(case, []).append(lane)
-
-    def _lane_of(self, case: Case, definitions: Sequence[Benchmark], sides: Sequence[Prepared], home: str) -> Lane:
-        needs, there = homes.gpus_for_all(definitions), len(self._job.gpus)
-        if there < 2 or needs > there:
-            return next(lane for lane in self._lanes.beside if lane.sides == sides)
-        if needs:
-            self._alone.add(case)
-            return self._lanes.alone(needs, sides)
-        return self._lanes.of(home)
+        self._lanes.discover_others()
 
     def _visited_by_us(self) -> list[Case]:
         """The cases that processes of ours visit; the others have programs of their own."""
@@ -269,17 +268,18 @@ class _Execution:
         return {lane: those for lane, those in own.items() if those}
 
     def _each_lane(self, cases: Sequence[Case], work: Callable[[Lane, set[Case], Turns], None]) -> None:
-        """Have the cases worked on while there is time: all lanes at once that have some which need not be alone, then lane
-        after lane the others. `work` gets the cases of the lane, and the turns of the lanes that are at it."""
+        """Have the cases worked on while there is time: at once by the lanes that have some which need not be alone and may be
+        beside each other, those of most GPUs first, as these are seldom free together; then lane after lane the others. `work`
+        gets the cases of the lane, and the turns of the lanes that are at it."""
         own = self._by_lane(cases)
-        beside = [lane for lane, those in own.items() if those - self._alone]
+        beside = sorted((lane for lane, those in own.items() if those - self._alone), key=lambda lane: -len(lane.gpus))
 
         def in_time(lane: Lane, turns: Turns) -> None:
             with contextlib.suppress(TimeIsOver):
                 work(lane, own[lane], turns)
 
-        turns = Turns(len(beside), {case for lane in beside for case in own[lane] & self._alone})
-        at_once(beside, lambda lane: in_time(lane, turns))
+        turns = Turns([lane.gpus for lane in beside], {case for lane in beside for case in own[lane] & self._alone})
+        at_once(beside, lambda lane: in_time(lane, turns), apart=lambda one, other: homes.apart(one.gpus, other.gpus))
         for each in (lane for lane in own if lane not in beside):
             at_once([each], lambda lane: in_time(lane, Turns()))
 
@@ -487,7 +487,7 @@ class _Execution:
             for task in tasks:
                 case = Case(task.name, tuple(task.params))
                 parted = (case.name, case.params) in lane.visits.parted
-                if (lane, case) in self._in_turn and not parted and turns.beside(task) == 1:
+                if (lane, case) in self._in_turn and not parted and turns.beside(task, lane.gpus) == 1:
                     groups.setdefault(case, []).append(task)
         return [tasks for tasks in groups.values() if len(tasks) > 1 and len({task.protocol for task in tasks}) == 1]
 
@@ -496,7 +496,7 @@ class _Execution:
         if why is not None and round.failure is None:
             round = replace(round, flags=[*round.flags, f"not in turn with the other side: {why}"])
         with self._lock:
-            self._keep(lane, homes.beside_others(self._with_counters(round), turns.beside(task)))
+            self._keep(lane, homes.beside_others(self._with_counters(round), turns.beside(task, lane.gpus)))
             self._watcher.advance(f"{where}: {Case(task.name, tuple(task.params))}")
 
     def _with_counters(self, round: Round) -> Round:
