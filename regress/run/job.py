@@ -31,7 +31,7 @@ Sink = Callable[[Round, Mapping[str, Any], Benchmark], None]
 
 
 @dataclass
-class Measured:
+class JobResult:
     """What was measured, as far as it got."""
 
     benchmarks: dict[str, dict[str, Benchmark]] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class Steps(Interface):
         """When measuring ends, by the monotonic clock; infinite for no bound. A visit that is under way then counts for
         nothing."""
 
-    def next(self, found: Measured) -> Batch | None: ...
+    def next(self, found: JobResult) -> Batch | None: ...
 
 
 @dataclass(frozen=True)
