@@ -61,11 +61,12 @@ class Attached(Protocol):
 class Engine(Protocol):
     """How tasks get to nodes, and what is known of them there."""
 
-    def submit(self, run: Run, kind: Kind, tasks: Sequence[int], exclude: Sequence[str] = ()) -> str:
-        """Hand tasks in, on none of the nodes in `exclude`; the name of the job. Raises Refused."""
+    def submit(self, run: Run, kind: Kind, tasks: Sequence[int], exclude: Sequence[str] = ()) -> str | None:
+        """Submit tasks, to none of the nodes in `exclude`: the name of the job, or None where the engine does not answer.
+        Raises Refused."""
 
     def queued(self, run: Run) -> Mapping[Place, Queued] | None:
-        """What it has of the run; None where it does not answer."""
+        """The tasks of the run that it has; None where it does not answer."""
 
     def gone(self, run: Run, kind: str, task: int, job: str) -> Gone:
         """What became of a task that it does not have any more."""

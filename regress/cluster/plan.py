@@ -8,9 +8,36 @@ from dataclasses import dataclass, field
 from typing import Any
 
 GROUP = 8
-"""Commits of a task beside its anchor, at most."""
+"""Commits that are measured in turn beside the anchor; a task of which nothing is known is one such group."""
 FEW = 4
-"""A task has no fewer where that would only keep more cards busy: every task costs an anchor and its start."""
+"""A task has no fewer where that would only keep more cards busy: every group costs an anchor."""
+MOST_TASKS = 1000
+"""Tasks of a kind in one run: an array of Slurm has no more where nobody has set MaxArraySize."""
+START = 0.1
+"""The share of a task that its start may be."""
+TASK_S = 900.0
+"""How long a task takes, unless START asks for more: what dies with its node is measured again."""
+WITHIN = 0.8
+"""The share of a job's time that a task is planned for."""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What tasks of a kind of nodes take, as earlier ones have shown."""
+
+    start_s: float
+    """From a job's start to its first round."""
+    case_s: float
+    """One case of one commit, with its part of the anchors."""
+    time_s: float
+    """How long a job may take."""
+
+    def sizes(self, cases: int) -> tuple[int, int]:
+        """The least and the most commits of a task that measures `cases` cases."""
+        commit_s = cases * self.case_s
+        fits = max(1, int((WITHIN * self.time_s - self.start_s) / commit_s))
+        few = min(max(FEW, math.ceil(self.start_s * (1 / START - 1) / commit_s)), fits)
+        return few, min(max(2 * few, int(TASK_S / commit_s)), fits)
 
 
 @dataclass(frozen=True)
@@ -20,6 +47,8 @@ class Task:
     number: int
     commits: tuple[str, ...]
     """Full hashes, the oldest first; the anchor is among them."""
+    anchor: str = ""
+    """The one that is measured with every group of the others."""
     cases: tuple[str, ...] = ()
     """What is measured of them; empty: all that was asked for."""
     pair: bool = False
@@ -40,6 +69,8 @@ class Plan:
     """The configuration's place in it."""
     tasks: Mapping[str, tuple[Task, ...]]
     """By kind, in the order in which they are to be measured."""
+    left: Mapping[str, int] = field(default_factory=dict)
+    """By kind: tasks that are too many for one run."""
     heads: Mapping[str, str] = field(default_factory=dict)
     """By kind: up to where NEW is measured when all of its tasks are in; empty for other words."""
     environment: str = ""
@@ -57,7 +88,11 @@ class Plan:
 
 
 def tasks_of(
-    lacking: Mapping[str, Collection[str]], anchor: str, at_once: int, all_cases: Collection[str]
+    lacking: Mapping[str, Collection[str]],
+    anchor: str,
+    at_once: int,
+    all_cases: Collection[str],
+    costs: Costs | None = None,
 ) -> list[Task]:
     """The tasks in which what is lacking is measured: full hashes, the oldest first, with the cases that each lacks.
 
@@ -68,16 +103,26 @@ def tasks_of(
     place = {sha: at for at, sha in enumerate(lacking)}
     for sha, cases in lacking.items():
         alike.setdefault(frozenset(cases), []).append(sha)
-    found: list[Task] = []
+    tasks: list[Task] = []
     for cases, own in alike.items():
         own = [sha for sha in own if sha != anchor] or own  # every task measures it
-        count = max(math.ceil(len(own) / GROUP), min(len(own) // FEW, 2 * at_once), 1)
+        few, most = costs.sizes(len(cases)) if costs is not None else (FEW, GROUP)
         named = () if cases == frozenset(all_cases) else tuple(sorted(cases))
+        count = _count(len(own), at_once, few, most)
         for offset in halving(count):
             group = {*own[offset::count], anchor}
             commits = sorted(group, key=lambda sha: place.get(sha, -1))
-            found.append(Task(len(found), tuple(commits), named))
-    return found
+            tasks.append(Task(len(tasks), tuple(commits), anchor, named))
+    return tasks
+
+
+def _count(commits: int, at_once: int, few: int, most: int) -> int:
+    """In how many tasks of `few` to `most` commits that many are measured, where `at_once` tasks run at a time: twice as many,
+    as nodes are not equally fast, or more, and whole rows of them, as the last row keeps all others waiting."""
+    least, largest = math.ceil(commits / most), max(commits // few, 1)
+    wanted = max(least, min(largest, 2 * at_once))
+    rows = (at_once * math.ceil(wanted / at_once), at_once * (wanted // at_once))
+    return next((whole for whole in rows if at_once < wanted and least <= whole <= largest), wanted)
 
 
 def halving(count: int) -> Sequence[int]:

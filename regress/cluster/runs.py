@@ -23,14 +23,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any, TypeVar
 
 import msgspec.json
 
-from regress.cluster.plan import Plan, Task
+from regress.cluster.plan import Costs, Plan, Task
 from regress.errors import StoreError
 from regress.history.disk import explained
 from regress.history.memory import Claim
+from regress.model import Kind
 
 T = TypeVar("T")
 STALE_S = 120.0
@@ -56,6 +58,8 @@ class End:
     """0: measured; 3: some commits failed; 130: it was told to end; others: nothing could be measured there."""
     card: str = ""
     measured: int = 0
+    """Commits, the anchor among them."""
+    cases: int = 0
     failed: Mapping[str, tuple[str, str, str]] = field(default_factory=dict)
     """By full hash: what, why and fix."""
     tried: Mapping[str, Mapping[str, tuple[int, str] | str]] = field(default_factory=dict)
@@ -218,6 +222,21 @@ def create(shared: Path, plan: Plan) -> Run:
 def find(shared: Path, key: str) -> Run | None:
     """The newest run of that request that is not over."""
     return next((run for run in _newest_first(shared) if run.plan.key == key and not run.is_over), None)
+
+
+def costs_of(shared: Path, kind: Kind) -> Costs | None:
+    """What tasks of the kind take, as those of the newest run with any have shown; None where there is none."""
+    for run in _newest_first(shared):
+        found = [
+            each.end
+            for task in run.plan.tasks.get(kind.name, ())
+            for each in run.attempts(kind.name, task.number)
+            if each.end is not None and each.end.is_whole and each.end.measured and each.end.cases
+        ]
+        if found:
+            case_s = median((end.took_s - end.looked_s) / end.measured / end.cases for end in found)
+            return Costs(median(end.looked_s for end in found), case_s, kind.time_s)
+    return None
 
 
 def _newest_first(shared: Path) -> Iterator[Run]:

@@ -19,8 +19,6 @@ ANSWER_S = 60.0
 """How long a command of Slurm's may take."""
 GRACE_S = 120
 """So long before a job's time is up it is told to end."""
-LARGEST = 1000
-"""Tasks of one array: MaxArraySize is 1001 where nobody has set it."""
 _WAITING = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD")
 _WORDS = {
     "NODE_FAIL": "{node} went down",
@@ -32,6 +30,8 @@ _WORDS = {
 }
 
 
+_NO_ANSWER = re.compile(r"unable to contact|timed out|did not answer|connection refused|zero bytes were", re.IGNORECASE)
+"""What sbatch says where slurmctld is down or busy: nothing is wrong with the job."""
 _EXITED = re.compile(r"srun: error: .*: task \d+: Exited with exit code \d+$|srun: Terminating ")
 
 
@@ -41,7 +41,7 @@ class Slurm:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
-    def submit(self, run: Run, kind: Kind, tasks: Sequence[int], exclude: Sequence[str] = ()) -> str:
+    def submit(self, run: Run, kind: Kind, tasks: Sequence[int], exclude: Sequence[str] = ()) -> str | None:
         folder = run.folder / kind.name
         file = folder / "job.sh"
         file.write_text(script(self._cluster, kind, run, job="$SLURM_ARRAY_JOB_ID", task="$SLURM_ARRAY_TASK_ID"))
@@ -57,6 +57,8 @@ class Slurm:
             str(file),
         ]
         code, out, err = _call(words)
+        if code and _NO_ANSWER.search(err):
+            return None
         if code:
             raise Refused(
                 f"Slurm takes no job of kind {kind.name}",

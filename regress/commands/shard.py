@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from regress.cluster.plan import Task
+from regress.cluster.plan import GROUP, Task
 from regress.cluster.runs import Attempt, End, Run, read, write
 from regress.commands.sweep.choosing import Asked, choose
 from regress.commands.sweep.confirming import keep_stood, pair
@@ -64,7 +64,8 @@ def _measured(run: Run, name: str, task: Task, attempt: Attempt, watcher: Watche
         return _judged(session, task, plan.environment, watcher, kind.time_s - GRACE_S)
     chosen = choose(session, Asked(task.commits, environment=plan.environment), ())
     end_s = start + max(kind.time_s - GRACE_S, kind.time_s / 2)
-    swept = Sweep(session, chosen, watcher, (), plan.environment, retry=True, end_s=end_s, group=len(chosen.wanted))
+    anchor = next(each for each in chosen.line if each.sha == task.anchor)
+    swept = Sweep(session, chosen, watcher, (), plan.environment, retry=True, end_s=end_s, group=GROUP, anchor=anchor)
     looked_s = time.monotonic() - start
     swept.measure()
     del repository  # until here it held the worktree
@@ -98,6 +99,7 @@ def _end(session: Session, swept: Sweep, looked_s: float) -> End:
         code,
         card=", ".join(session.devices.uuids),
         measured=len(swept.measured),
+        cases=len(swept.cases),
         failed=swept.failed,
         tried=swept.done.tried,
         error=error,

@@ -22,8 +22,6 @@ from regress.report.rows import in_words, row
 from regress.report.together import Together, gathered, how_far, weight_of
 from regress.text.style import Style, cut, visible
 
-__all__ = ["render"]
-
 _MOST = 10
 _LONGEST = 255
 """Characters of a title."""

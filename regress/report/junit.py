@@ -21,8 +21,6 @@ from regress.report.rows import in_words, metric_words, row
 from regress.report.xml import document, inert
 from regress.text.style import Style
 
-__all__ = ["render"]
-
 _MESSAGE = 1_000
 _DETAILS = 2_000
 """Characters of a message, and of what a failure printed, of which the end is kept: the exception stands there."""

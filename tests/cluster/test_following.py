@@ -16,7 +16,7 @@ from regress.cluster.plan import Plan, Task
 from regress.cluster.runs import Attempt, Driver, End, Run, create, find, write
 from regress.commands.sweep import following
 from regress.commands.sweep.done import FILE, Tried
-from regress.commands.sweep.following import Followed, follow
+from regress.commands.sweep.following import Followed, alone, follow
 from regress.history import Store
 from regress.history.kept import StateFile
 from regress.model import Kind
@@ -54,8 +54,13 @@ class Scripted:
     submitted: list[tuple[str, tuple[int, ...], tuple[str, ...]]] = field(default_factory=list)
     cancelled: list[Any] = field(default_factory=list)
     refuses: tuple[str, ...] = ()
+    silent: int = 0
+    """How many times it does not answer before it takes a job."""
 
-    def submit(self, run: Run, kind: Kind, tasks: Sequence[int], exclude: Sequence[str] = ()) -> str:
+    def submit(self, run: Run, kind: Kind, tasks: Sequence[int], exclude: Sequence[str] = ()) -> str | None:
+        if self.silent:
+            self.silent -= 1
+            return None
         if kind.name in self.refuses:
             raise Refused("Slurm takes no job of kind h100", why="Invalid account", fix='correct "h100"')
         self.submitted.append((kind.name, tuple(tasks), tuple(exclude)))
@@ -92,7 +97,8 @@ class Place_:
     told: Told
 
     def follow(self, engine: Scripted, kinds: Sequence[Kind] = (H100,), **how: Any) -> Followed:
-        return follow(self.run, kinds, engine, self.session, self.told, **how)
+        with alone(self.run, self.told):
+            return follow(self.run, kinds, engine, self.session, self.told, **how)
 
     def attempt(self, task: int = 0, job: str = "1", node: str = "node7", end: End | None = None) -> Attempt:
         made = self.run.begin("h100", task, job)
@@ -142,8 +148,7 @@ def test_what_is_new_is_handed_in_and_what_has_ended_is_merged_once(place: Place
     engine = Scripted(place.run, steps())
     found = place.follow(engine)
     assert engine.submitted == [("h100", (0,), ())]
-    assert (found.came["h100"], found.warnings, place.rounds) == (1, [], 2)
-    assert place.run.is_over
+    assert (found.came["h100"], found.warnings, place.rounds, found.settled) == (1, [], 2, True)
     assert place.told.notes[0] == "h100: 1 wait, 0 of 1 in"
     again = place.follow(Scripted(place.run, iter([{}])))
     assert (again.came["h100"], place.rounds) == (1, 2)
@@ -169,22 +174,31 @@ def test_of_two_kinds_the_other_goes_on_where_one_is_refused(place: Place_, tmp_
     found = place.follow(Scripted(place.run, steps(), refuses=("a100",)), [Kind("a100"), H100])
     assert found.came == {"h100": 1}
     assert "a100: Slurm takes no job" in found.warnings[0]
-    assert not place.run.is_over, "the same command tries it again"
+    assert not found.settled, "the same command tries it again"
 
 
-def test_slurm_that_does_not_answer_is_waited_for(place: Place_, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("silent", [0, 2])
+def test_slurm_that_does_not_answer_is_waited_for(place: Place_, monkeypatch: pytest.MonkeyPatch, silent: int) -> None:
+    """Neither when it is asked, nor when it is given a job."""
     monkeypatch.setattr(following, "TELL_S", 0.0)
 
     def steps() -> Iterator[Any]:
-        yield {}
+        yield from [{}] * (1 + silent)
         yield None
         yield None
         place.attempt(end=End(0))
         yield {}
 
-    found = place.follow(Scripted(place.run, steps()))
-    assert found.came == {"h100": 1}
+    engine = Scripted(place.run, steps(), silent=silent)
+    found = place.follow(engine)
+    assert (found.came, found.settled, len(engine.submitted)) == ({"h100": 1}, True, 1)
     assert any(note.startswith("no answer for ") for note in place.told.notes)
+
+
+def test_one_look_at_a_slurm_that_does_not_answer_waits_for_nothing(place: Place_) -> None:
+    found = place.follow(Scripted(place.run, iter([None])), waits=False)
+    assert found.warnings == ["the cluster does not answer; the same command tries again"]
+    assert not found.settled
 
 
 @pytest.mark.parametrize(
@@ -225,7 +239,7 @@ def test_a_node_on_which_two_attempts_died_gets_no_third_and_the_last_error_is_t
     assert [each[2] for each in engine.submitted] == [(), (), ("node7",)]
     (warning,) = found.warnings
     assert warning == f"h100 0 was given up after 3 attempts: the disk is full    # log: {place.run.log('h100', 0)}"
-    assert (found.given_up, place.rounds, place.run.is_over) == (1, 0, True)
+    assert (found.given_up, place.rounds, found.settled) == (1, 0, True)
 
 
 def test_what_slurm_has_requeued_is_not_handed_in_by_us(place: Place_) -> None:
@@ -331,9 +345,14 @@ def test_after_the_budget_nothing_begins_and_what_runs_is_waited_for(place: Plac
         yield {}
 
     engine = Scripted(place.run, steps())
-    ticks = iter([0.0] * 4 + [1e6] * 100)
+    clock = [0.0]
+
+    def sleep(seconds: float) -> None:
+        clock[0] = 1e6  # the budget ends between the first look and the second
+
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("regress.commands.sweep.following.time.monotonic", lambda: next(ticks))
+        patched.setattr("regress.commands.sweep.following.time.monotonic", lambda: clock[0])
+        patched.setattr("regress.commands.sweep.following.time.sleep", sleep)
         found = place.follow(engine, end_s=5000.0)
     assert engine.cancelled == [[("h100", 1)]]
     assert (found.came["h100"], found.cancelled) == (1, 0)
@@ -342,7 +361,7 @@ def test_after_the_budget_nothing_begins_and_what_runs_is_waited_for(place: Plac
 def test_without_waiting_there_is_one_look(place: Place_) -> None:
     engine = Scripted(place.run, iter([{}]))
     found = place.follow(engine, waits=False)
-    assert (engine.submitted, found.came, place.run.is_over) == ([("h100", (0,), ())], {}, False)
+    assert (engine.submitted, found.came, found.settled) == ([("h100", (0,), ())], {}, False)
 
 
 def test_people_are_told_in_a_line_a_kind_how_far_it_is(place: Place_, tmp_path: Path, monkeypatch: Any) -> None:

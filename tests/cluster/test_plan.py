@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import heapq
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regress.cluster.plan import FEW, GROUP, halving, tasks_of
+from regress.cluster.plan import FEW, GROUP, START, TASK_S, Costs, Task, halving, tasks_of
 
 CASES = ("b.add", "b.mul")
 
@@ -56,3 +57,41 @@ def test_commits_of_a_task_lack_the_same() -> None:
 )
 def test_the_first_tasks_cover_all_coarsely(count: int, order: list[int]) -> None:
     assert halving(count) == order
+
+
+def seconds(task: Task, costs: Costs, cases: int) -> float:
+    """What it takes: each group of commits has the anchor beside it."""
+    own = len(task.commits) - 1
+    return costs.start_s + (own + -(-own // GROUP)) * cases * costs.case_s
+
+
+@settings(max_examples=30)
+@given(st.integers(30, 1000), st.integers(1, 16), st.floats(1.0, 120.0), st.floats(0.1, 1.0), st.integers(1, 200))
+def test_tasks_are_sized_by_what_earlier_ones_took(
+    count: int, at_once: int, start_s: float, case_s: float, cases: int
+) -> None:
+    costs = Costs(start_s, case_s, time_s=4 * 3600.0)
+    names = [str(number) for number in range(cases)]
+    found = tasks_of({f"{at:04}": names for at in range(count)}, "0000", at_once, names, costs)
+    takes = [seconds(each, costs, cases) for each in found]
+    assert len(found) == 1 or all(start_s <= START * took for took in takes), "the start is a tenth at most"
+    longest_s = max(TASK_S, 2 * start_s / START, 2 * (FEW + 1) * cases * case_s)
+    assert all(took <= start_s + longest_s * (1 + 1 / FEW) for took in takes)
+
+
+@settings(max_examples=30)
+@given(st.integers(30, 1000), st.sampled_from([1, 2, 4, 8]), st.booleans())
+def test_rows_of_tasks_keep_all_nodes_busy(count: int, at_once: int, known: bool) -> None:
+    costs = Costs(10.0, 0.5, time_s=3600.0)
+    found = tasks_of(lacking(count), "000", at_once, CASES, costs if known else None)
+    takes = [seconds(each, costs, len(CASES)) for each in found]
+    busy = [0.0] * at_once
+    for took in takes:
+        heapq.heappush(busy, heapq.heappop(busy) + took)
+    largest, ideal = max(takes), sum(takes) / at_once
+    assert max(busy) <= max(1.3 * ideal, largest), (len(found), takes)
+
+
+def test_a_task_is_no_longer_than_its_job() -> None:
+    few, most = Costs(30.0, 1.0, time_s=600.0).sizes(cases=100)
+    assert (few, most) == (4, 4), "eight commits would take 800 s"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
 
-from regress.cluster.runs import read, write
+from regress.cluster.runs import Attempt, End, Run, read, write
 from regress.commands.shard import require_alike, shard
-from regress.errors import NothingMeasured, RegressError
+from regress.errors import NothingMeasured, RegressError, StoreError
 from tests.cluster.test_following import Place_, Told, place
 
 __all__ = ["place"]
@@ -38,3 +39,21 @@ def test_what_a_node_cannot_do_is_the_end_of_its_attempt_and_stands_in_the_log(
     assert (attempt.end.code, attempt.end.is_whole) == (2, False)
     assert attempt.end.error is not None
     assert "repository.git" in attempt.end.error[0] + attempt.end.error[1]
+
+
+def test_a_shared_disk_that_fills_up_ends_the_attempt_and_names_what_it_could_not_write(
+    place: Place_, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even its end can be written then: it is a death, which three tries may outlive."""
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("regress.commands.shard._measured", lambda *_: End(0))
+    monkeypatch.setattr("regress.cluster.runs.os.fsync", full)
+    monkeypatch.setattr(Run, "begin", lambda run, kind, number, job: Attempt(0, run.folder / kind, None, None))
+    with pytest.raises(StoreError) as raised:
+        shard(place.run.folder, "h100", 0, Told())
+    assert str(place.run.folder / "h100" / "end.json") in raised.value.what
+    assert raised.value.why.startswith("no space left on device")
+    assert not (place.run.folder / "h100" / "end.json").exists()

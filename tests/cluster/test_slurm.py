@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -39,6 +41,7 @@ def handed_in(
     """A job that does something else than measure."""
     monkeypatch.setattr("regress.cluster.slurm.script", lambda *_, **__: f"#!/bin/bash\n{what}\n")
     job = engine.submit(run, H100, tasks)
+    assert job is not None
     run.hand_in(HandedIn("h100", job, tasks))
     return job
 
@@ -110,6 +113,49 @@ def test_ctrl_c_reaches_the_job_and_a_second_one_ends_it(site: Site, tmp_path: P
     until(lambda: not site.run("squeue", "--noheader", f"--name=regress-test-{way}"), "its end")
 
 
+def says(folder: Path, monkeypatch: pytest.MonkeyPatch, command: str, text: str, code: int = 0) -> None:
+    """A command of Slurm's that prints this, on the PATH before the real one."""
+    folder.mkdir(exist_ok=True)
+    path = folder / command
+    path.write_text(f"#!/bin/sh\necho '{text}' >&{2 if code else 1}\nexit {code}\n")
+    path.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)",
+        "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation",
+    ],
+)
+def test_a_controller_that_is_down_refuses_no_job(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    says(tmp_path / "bin", monkeypatch, "sbatch", text, code=1)
+    says(tmp_path / "bin", monkeypatch, "squeue", "slurm_load_jobs error: Unable to contact slurm controller", code=1)
+    engine = Slurm(Cluster())
+    assert engine.submit(run, H100, [0]) is None
+    run.hand_in(HandedIn("h100", "7", (0,)))
+    assert engine.queued(run) is None
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ("JobState=NODE_FAIL ExitCode=0:0 NodeList=node7", "node7 went down"),
+        ("JobState=OUT_OF_MEMORY ExitCode=0:125 NodeList=node7", "it ran out of memory on node7"),
+        ("JobState=TIMEOUT ExitCode=0:15 NodeList=node7", "its time was up"),
+        ("JobState=FAILED ExitCode=0:9 NodeList=node7", "it was killed by signal 9 on node7"),
+    ],
+)
+def test_what_killed_a_job_is_said_in_words(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, facts: str, words: str
+) -> None:
+    says(tmp_path / "bin", monkeypatch, "scontrol", f"JobId=7 ArrayTaskId=0 {facts}")
+    assert Slurm(Cluster()).gone(run, "h100", 0, "7") == Gone("failed", words)
+
+
 def test_without_slurm_the_fix_says_where_to_go(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     from regress.errors import NothingMeasured
@@ -138,6 +184,41 @@ def on_site(project: Callable[..., Project], tmp_path: Path, times: list[float])
         for at, seconds in enumerate(times[1:], 1)
     ]
     return p, shas
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ("run -b work --rounds 2", 0, "h100"),
+        pytest.param("gate HEAD~1 -b work", 1, "FAIL", marks=pytest.mark.slow),
+        pytest.param("bisect b.cudatime_work HEAD~1 HEAD", 0, "commit 1", marks=pytest.mark.slow),
+        pytest.param("explain b.cudatime_work HEAD~1", 0, "work", marks=pytest.mark.slow),
+        pytest.param("profile b.cudatime_work", 0, "work", marks=pytest.mark.slow),
+        pytest.param("run -b no_such_benchmark", 5, "", marks=pytest.mark.slow),
+    ],
+)
+def test_a_command_is_one_job_with_its_output_and_exit_code(
+    site: Site, project: Callable[..., Project], tmp_path: Path, words: str, code: int, said: str
+) -> None:
+    p, _ = on_site(project, tmp_path, [50e-6, 60e-6])
+    result = p.regress(*words.split(), "--on", "h100")
+    assert result.code == code, result.out + result.err
+    assert said in result.out
+    assert len(re.findall(r"^on h[12] after \d+ s$", result.err, re.MULTILINE)) == 1
+    assert "srun: " not in result.err, "what the job says is all that is said"
+
+
+@pytest.mark.slow  # the engine shows that the signal arrives, the engine local what a command makes of it
+def test_ctrl_c_is_sent_on_and_the_job_reports_what_it_has_measured(
+    site: Site, project: Callable[..., Project], tmp_path: Path
+) -> None:
+    p, _ = on_site(project, tmp_path, [50e-6, 60e-6])
+    driver = start(p.root, "run", "--on", "h100", "--rounds", "500")
+    until(lambda: list((p.root / "history").rglob("*.jsonl")) or driver.poll() is not None, "the first round")
+    driver.send_signal(signal.SIGINT)
+    out, err = driver.communicate(timeout=60)
+    assert (driver.returncode, "INTERRUPTED" in out) == (130, True), out + err
+    until(lambda: not site.run("squeue", "--noheader", "--partition=h100"), "the end of the job")
 
 
 def test_a_sweep_of_two_kinds_survives_its_driver_and_a_killed_task(

@@ -8,18 +8,25 @@ import re
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from regress.cluster.runs import Run
+from regress.cluster.engine import Attached, Gone, Place, Queued, Refused
+from regress.cluster.plan import Plan, Task
+from regress.cluster.runs import End, Run, write
 from regress.commands.away import there
+from regress.commands.sweep.choosing import Asked, Chosen, choose
+from regress.commands.sweep.cluster import On
 from regress.history import Store
 from regress.model import Kind
+from regress.run.execute import Watcher
 from tests.commands.test_check import document
-from tests.conftest import Project, start
+from tests.conftest import Project, Result, inside, start
+from tests.history.samples import BOX, ENV, benchmark, taken
+from tests.history.samples import side as of
 from tests.report.test_json import validate
 
 pytestmark = pytest.mark.usefixtures("dated")
@@ -197,3 +204,119 @@ def test_two_kinds_are_too_many_for_one_command(project: Callable[..., Project])
 def test_without_a_cluster_the_kinds_are_what_lacks(project: Callable[..., Project]) -> None:
     result = project().regress("check", "HEAD~1", "--on", "h100")
     assert (result.code, "the configuration has no kinds" in result.err) == (2, True), result.err
+
+
+class Instant:
+    """An engine whose tasks are done as soon as they are submitted, with made up results: a commit's time by its full hash."""
+
+    def __init__(self, times: Mapping[str, float], how: str = "") -> None:
+        self._times, self._how = times, how
+
+    def submit(self, run: Run, kind: Kind, tasks: Sequence[int], exclude: Sequence[str] = ()) -> str:
+        if self._how == "refuses":
+            raise Refused("Slurm takes no job of kind h100", why="Invalid account", fix='correct "h100"')
+        for number in [] if self._how == "cancels" else tasks:
+            attempt = run.begin(kind.name, number, "1")
+            store, machine = Store(attempt.results), type(BOX)(kind.name, BOX.facts)
+            for at, (sha, seconds) in enumerate(self._times.items()):
+                for order in range(2):
+                    values = taken(benchmark().name, order=order, started_at=10.0 * at + order, gpu_time=seconds)
+                    store.append(of(sha, date=1e9 + at), machine, ENV, values, {"gpu_uuid": "GPU-1"}, benchmark())
+                store.finish(
+                    of(sha, date=1e9 + at), machine, ENV, python="3.12", benchmarks={benchmark().name: benchmark()}
+                )
+            failed = {sha: ("it does not build", "exit code 2", "")} if self._how == "fails" else {}
+            write(attempt.folder / "end.json", End(3 if failed else 0, measured=1, failed=failed))
+        return "1"
+
+    def queued(self, run: Run) -> Mapping[Place, Queued]:
+        return {}
+
+    def gone(self, run: Run, kind: str, task: int, job: str) -> Gone:
+        return Gone("cancelled")
+
+    def cancel(self, run: Run, places: Sequence[Place] | None = None) -> None:
+        raise AssertionError("nothing is to be cancelled")
+
+    def to_end(self, run: Run) -> str:
+        return f"scancel --name regress-{run.name}"
+
+    def attach(self, kind: Kind, text: str, name: str) -> Attached:
+        raise NotImplementedError
+
+
+@pytest.fixture
+def instantly(project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """`sweep ALL --on h100` of ten commits, the later half slower, with the tasks done at once. Nothing is left for a second
+    sweep."""
+    p = project(cluster={"engine": "local", "kinds": {"h100": KIND}})
+    shas = [p.commit({"NEWS": str(at)}, f"commit {at}") for at in range(10)]
+    times = {sha: 1e-3 * (1 + 1e-4 * (at % 3)) * (1.0 if at < 5 else 1.2) for at, sha in enumerate(shas)}
+    plans: list[Plan] = []
+
+    def planned(on: On, asked: Asked, key: str, watcher: Watcher) -> tuple[Plan, Chosen]:
+        tasks = () if plans else (Task(0, tuple(shas), shas[-1]),)
+        plans.append(
+            Plan(key, "regress sweep ALL --on h100", "", "asv.conf.json", {"h100": tasks}, names=(benchmark().name,))
+        )
+        return plans[-1], choose(on.session, asked, ())
+
+    def sweep(how: str = "") -> Result:
+        monkeypatch.setattr("regress.commands.sweep.cluster.engine_of", lambda _: Instant(times, how))
+        return inside(p, "sweep", "ALL", "--on", "h100", "--format", "json")
+
+    monkeypatch.setattr("regress.commands.sweep.cluster._plan", planned)
+    monkeypatch.setattr("regress.commands.sweep.cluster.publish", lambda *_: None)
+    monkeypatch.setattr("regress.commands.sweep.following.POLL_S", (0.0, 0.0))
+    return sweep
+
+
+def fresh(result: Result) -> list[bool]:
+    """Of each change whether it is new."""
+    return [each["new"] for each in document(result)["changes"]]
+
+
+@pytest.mark.parametrize(
+    ("how", "code", "said"),
+    [
+        ("refuses", 5, "Slurm takes no job of kind h100"),
+        ("cancels", 130, "1 task was cancelled; the same command submits them again"),
+        ("fails", 1, "was left out: it does not build: exit code 2    # log: "),
+    ],
+)
+def test_exit_codes_say_what_became_of_the_tasks(
+    instantly: Callable[..., Result], how: str, code: int, said: str
+) -> None:
+    result = instantly(how)
+    assert (result.code, said in result.out + result.err) == (code, True), result.out + result.err
+    assert how != "fails" or document(result)["exit_codes"] == [1, 3]
+    if how != "fails":
+        again = instantly()
+        assert (again.code, fresh(again)) == (1, [True]), "nothing was lost"
+
+
+def test_what_a_killed_driver_has_not_reported_the_next_one_does_and_only_that(
+    instantly: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr("regress.commands.sweep.cluster._report", lambda *_: 1 / 0)
+        assert instantly().code == 5
+    assert fresh(instantly()) == [True]
+    assert fresh(instantly()) == [False]
+    assert document(instantly())["remark"].startswith("nothing to measure: all is measured on h100; 1 regression open")
+
+
+def test_what_a_driver_reports_at_ctrl_c_is_not_new_to_the_next_one(
+    instantly: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = iter(["submitted"])
+
+    def interrupt(*_: object) -> None:
+        if next(looks, "merged") == "merged":
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("regress.commands.sweep.following._Following._tell", interrupt)
+        first = instantly()
+    assert (first.code, fresh(first)) == (130, [True])
+    assert fresh(instantly()) == [False]

@@ -10,18 +10,19 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from regress.cluster.engine import Engine, engine_of, placed
-from regress.cluster.plan import Plan, Task, tasks_of
-from regress.cluster.runs import Run, create, find, read, write
+from regress.cluster.plan import MOST_TASKS, Plan, Task, tasks_of
+from regress.cluster.runs import Run, costs_of, create, find, read, write
 from regress.commands.sweep import by_weight, news, off_kind, opened, still_open
 from regress.commands.sweep.cards import anchors
 from regress.commands.sweep.choosing import NEW, Asked, Chosen, choose
 from regress.commands.sweep.confirming import tentative
 from regress.commands.sweep.done import Done
-from regress.commands.sweep.following import Followed, follow
+from regress.commands.sweep.following import Followed, alone, follow
 from regress.commands.sweep.marks import Mark, Told
 from regress.commands.sweep.measuring import Sweep
 from regress.config import cache_dir, kinds_of, written_folders
@@ -64,7 +65,8 @@ def sweep_on(
     """The sweep, on the kinds of nodes that `words` name; without `waits` one look: what ended is merged, what lacks handed in.
     Call what is returned beside the report once people have that: until then what is new in it stays new.
 
-    Ctrl-C detaches. Raises ConfigError where there is no such kind, and NothingMeasured where no kind takes a job.
+    Ctrl-C detaches. A run is over once its news is in a report: what a driver that was killed before has not reported, the
+    next one does. Raises ConfigError where there is no such kind, and NothingMeasured where no kind takes a job.
     """
     start = time.monotonic()
     on = _on(request, words)
@@ -77,23 +79,35 @@ def sweep_on(
         run = _begun(on, plan, before, watcher) if any(plan.tasks.values()) else None
     else:
         watcher.note(f"{run.name} is resumed")
-        plan, before = run.plan, _told(run)
-    runs = [run] if run is not None else []
-    followed = _followed(on, run, watcher, waits, end_s) if run is not None else Followed()
-    chosen = choose(on.session, asked, on.session.recorded())
-    if run is None or run.is_over:
-        pairs = _pairs(on, plan, chosen, before, watcher)
+        plan = run.plan
+    runs, followed = list[Run](), Followed(settled=True)
+    with ExitStack() as followers:
+        if run is not None:
+            runs.append(run)
+            followers.enter_context(alone(run, watcher))
+            before = _told(run)
+            followed = _followed(on, run, watcher, waits, end_s)
+        chosen = choose(on.session, asked, on.session.recorded())
+        pairs = _pairs(on, plan, chosen, before, watcher) if followed.settled else None
         if pairs is not None:
+            if run is not None:
+                run.close()  # the run of the pairs knows what people know
             runs.append(pairs)
+            followers.enter_context(alone(pairs, watcher))
             before = _told(pairs)
             followed.add(_followed(on, pairs, watcher, waits, end_s))
-    now = _events(on, chosen, plan)
+        now = _events(on, chosen, plan)
+        report = _report(on, chosen, plan, followed, marked_new(before, now), runs, start)
+        following = followers.pop_all()
 
     def told() -> None:
-        for each in runs if not followed.interrupted else ():
-            _tell(each, now)
+        with following:
+            for own in runs:
+                _tell(own, now)
+            if runs and followed.settled:
+                runs[-1].close()
 
-    return _report(on, chosen, plan, followed, marked_new(before, now), runs, start), told
+    return report, told
 
 
 def _begun(on: On, plan: Plan, before: Events, watcher: Watcher) -> Run:
@@ -127,7 +141,7 @@ def _pairs(on: On, plan: Plan, chosen: Chosen, before: Events, watcher: Watcher)
     found = _events(on, chosen, plan)
     tasks = {
         kind.name: tuple(
-            Task(number, ends, tuple(dict.fromkeys(str(each.case) for each in own)), pair=True)
+            Task(number, ends, cases=tuple(dict.fromkeys(str(each.case) for each in own)), pair=True)
             for number, (ends, own) in enumerate(
                 tentative([e for e in found.changes if e.machine == kind.name]).items()
             )
@@ -136,7 +150,7 @@ def _pairs(on: On, plan: Plan, chosen: Chosen, before: Events, watcher: Watcher)
     }
     if not any(tasks.values()):
         return None
-    return _begun(on, replace(plan, key=key, tasks=tasks, heads={}), before, watcher)
+    return _begun(on, replace(plan, key=key, tasks=tasks, left={}, heads={}), before, watcher)
 
 
 # -- where ---------------------------------------------------------------------------------------------------------------
@@ -187,7 +201,7 @@ def _plan(on: On, asked: Asked, key: str, watcher: Watcher) -> tuple[Plan, Chose
     session = on.session
     session.repository.fetch()
     first: tuple[Sweep, Chosen] | None = None
-    tasks, heads, facts = {}, {}, {}
+    tasks, left, heads, facts = {}, {}, {}, {}
     for kind in on.kinds:
         own = on.of(kind.name)
         recorded = own.recorded(kind.name)
@@ -207,8 +221,11 @@ def _plan(on: On, asked: Asked, key: str, watcher: Watcher) -> tuple[Plan, Chose
         lacks = [each for each in chosen.line if each.sha in lacking]
         anchor = anchors(own, chosen.line, swept.names, done.environment, lacks)[:1]
         every = [str(case) for case in swept.cases]
-        tasks[kind.name] = tuple(tasks_of(lacking, anchor[0].sha, kind.at_most, every)) if lacking else ()
-        heads[kind.name] = chosen.line[-1].sha if asked.word == NEW else ""
+        costs = costs_of(on.shared, kind)
+        wanted = tasks_of(lacking, anchor[0].sha, kind.at_most, every, costs) if lacking else []
+        tasks[kind.name] = tuple(wanted[:MOST_TASKS])
+        left[kind.name] = len(wanted[MOST_TASKS:])
+        heads[kind.name] = chosen.line[-1].sha if asked.word == NEW and not left[kind.name] else ""
         known = Store(own.config.results_dir).machine_facts(kind.name)
         facts[kind.name] = {name: str(known[name]) for name in SAME_MACHINE if known.get(name)}
     assert first is not None
@@ -221,6 +238,7 @@ def _plan(on: On, asked: Asked, key: str, watcher: Watcher) -> tuple[Plan, Chose
         tree=repository.snapshot(ours) if repository.is_dirty(ours) else repository.resolve("HEAD").sha,
         config=config.path.relative_to(repository.root).as_posix(),
         tasks=tasks,
+        left=left,
         heads=heads,
         environment=asked.environment,
         recorded_in=swept.done.environment,
@@ -260,9 +278,7 @@ def _report(
         codes.append(Exit.REGRESSED)
     if followed.failed or followed.given_up or any(each.new for each in broken):
         codes.append(Exit.FAILED)
-    left = [each for each in runs if not each.is_over]
-    suggestions = [("go on", plan.command)] if left else []
-    suggestions += [("end them", on.engine.to_end(each)) for each in left]
+    suggestions = [] if followed.settled else [("go on", plan.command), ("end them", on.engine.to_end(runs[-1]))]
     codes = list(ranked(codes))
     return Report(
         command="sweep",
@@ -273,12 +289,20 @@ def _report(
         breakages=broken,
         remark=_remark(plan, followed, found, runs),
         cases=len(plan.names),
-        warnings=(*session.config.warnings, *followed.warnings, *off_kind(found)),
+        warnings=(*session.config.warnings, *followed.warnings, *_left(plan), *off_kind(found)),
         suggestions=tuple(suggestions),
         recorded=str(session.config.results_dir),
         notify=session.config.settings.notify_command if opened_ or any(each.new for each in broken) else "",
         duration_s=time.monotonic() - start,
     )
+
+
+def _left(plan: Plan) -> list[str]:
+    return [
+        f"{kind}: {counted(number, 'more task')} than one run has; the same command submits what is left"
+        for kind, number in plan.left.items()
+        if number
+    ]
 
 
 def _remark(plan: Plan, followed: Followed, found: Events, runs: Sequence[Run]) -> str:

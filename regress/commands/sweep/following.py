@@ -5,7 +5,8 @@ from __future__ import annotations
 import statistics
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -21,7 +22,10 @@ from regress.session import Session, counted
 from regress.units import format_duration
 
 POLL_S = (0.5, 30.0)
-"""How long between two looks: it grows where nothing happens."""
+"""The shortest and longest time between two looks."""
+PAUSE = 0.1
+"""Where nothing happens the next look comes after this share of the time since something did: so much of a card's time is lost
+at most where the engine begins a task only when it is looked at, as `local` does."""
 LATE_S = 60.0
 """So long a file that another node has written may take to be seen here."""
 TELL_S = 60.0
@@ -41,6 +45,8 @@ class Followed:
     given_up: int = 0
     cancelled: int = 0
     interrupted: bool = False
+    settled: bool = False
+    """Whether nothing is left that the same command would take up."""
     warnings: list[str] = field(default_factory=list)
 
     def add(self, other: Followed) -> None:
@@ -50,7 +56,23 @@ class Followed:
         self.given_up += other.given_up
         self.cancelled += other.cancelled
         self.interrupted = self.interrupted or other.interrupted
+        self.settled = other.settled
         self.warnings += other.warnings
+
+
+@contextmanager
+def alone(run: Run, watcher: Watcher) -> Iterator[None]:
+    """While the block runs nobody else follows the run: two would merge at once, and report the same news."""
+    told = False
+    while (other := run.lead()) is not None:
+        if not told:
+            watcher.note(f"{run.name} is followed by {other.words}: waiting until it ends")
+            told = True
+        time.sleep(POLL_S[0])
+    try:
+        yield
+    finally:
+        run.leave()
 
 
 def follow(
@@ -64,15 +86,12 @@ def follow(
     end_s: float = float("inf"),
 ) -> Followed:
     """Follow the run until nothing is left to wait for, the monotonic clock says `end_s`, or Ctrl-C, which ends no job; without
-    `waits` have one look. Raises Refused where no kind of nodes takes a job."""
+    `waits` look once. To be called while `alone`. Raises Refused where no kind of nodes takes a job."""
     following = _Following(run, {each.name: each for each in kinds}, engine, session, watcher)
     try:
-        following.wait_for_others()
         following.go_on(waits, end_s)
     except KeyboardInterrupt:
         following.found.interrupted = True
-    finally:
-        run.leave()
     following.sum_up()
     return following.found
 
@@ -84,8 +103,6 @@ class _Following:
         self._run, self._kinds, self._engine, self._session, self._watcher = run, kinds, engine, session, watcher
         self.found = Followed()
         self._refused: dict[str, Refused] = {}
-        self._cancelled: set[Place] = set()
-        """Since this driver came."""
         self._missing_since: dict[Place, float] = {}
         self._silent_since = 0.0
         self._told: dict[str, tuple[float, str]] = {}
@@ -95,36 +112,39 @@ class _Following:
         """Of the tasks that are in."""
         self._over_budget = False
 
-    def wait_for_others(self) -> None:
-        """Until nobody else follows the run: two would merge at once."""
-        told = False
-        while (other := self._run.lead()) is not None:
-            if not told:
-                self._watcher.note(f"{self._run.name} is followed by {other.words}: waiting until it ends")
-                told = True
-            time.sleep(POLL_S[0])
-
     def go_on(self, waits: bool, end_s: float) -> None:
         total = sum(map(len, self._run.plan.tasks.values()))
         self._watcher.start(total, f"tasks of {', '.join(self._run.plan.tasks)}")
-        pause_s, first = POLL_S[0], True
+        changed_s, first = time.monotonic(), True
         while True:
             self._run.lead()
             before = self._states
-            if not self._look(first):
-                pause_s = min(pause_s * 1.5, POLL_S[1])
-                time.sleep(pause_s)
-                continue
-            self._merge()
-            self._hand_in(first, end_s)
-            first = False
-            self._tell()
-            if not waits or not any(each.state in ("new", "waiting", "running", "again") for each in self._open()):
+            if self._step(first, end_s):
+                first = False
+                self._tell()
+                if not waits or not any(each.state in ("new", "waiting", "running", "again") for each in self._open()):
+                    return
+                if time.monotonic() > end_s and not self._over_budget:
+                    self._stop_waiting()
+            elif not waits or time.monotonic() > end_s:
+                self.found.warnings.append("the cluster does not answer; the same command tries again")
                 return
-            if time.monotonic() > end_s and not self._over_budget:
-                self._stop_waiting()
-            pause_s = POLL_S[0] if self._states != before else min(pause_s * 1.5, POLL_S[1])
-            time.sleep(pause_s)
+            now = time.monotonic()
+            changed_s = changed_s if self._states == before else now
+            time.sleep(min(max(POLL_S[0], PAUSE * (now - changed_s)), POLL_S[1]))
+
+    def _step(self, first: bool, end_s: float) -> bool:
+        """Look, merge and submit; no where the engine does not answer."""
+        answered = self._look(first)
+        if answered:
+            self._merge()
+            answered = self._hand_in(first, end_s)
+        now = time.monotonic()
+        self._silent_since = 0.0 if answered else self._silent_since or now
+        silent_s = now - self._silent_since
+        if not answered and silent_s >= TELL_S:
+            self._tell_once("", f"no answer for {format_duration(silent_s)}; running tasks continue")
+        return answered
 
     def _open(self) -> list[TaskState]:
         return [each for each in self._states if each.kind not in self._refused]
@@ -134,15 +154,9 @@ class _Following:
     def _look(self, first: bool) -> bool:
         """How all tasks stand; no where the engine does not answer."""
         queued = self._engine.queued(self._run)
-        now = time.monotonic()
         if queued is None:
-            self._silent_since = self._silent_since or now
-            silent_s = now - self._silent_since
-            self._tell_once(
-                "", f"no answer for {format_duration(silent_s)}; running tasks continue", silent_s >= TELL_S
-            )
             return False
-        self._silent_since = 0.0
+        now = time.monotonic()
         jobs: dict[Place, list[HandedIn]] = {}
         for job in self._run.handed_in:
             for number in job.tasks:
@@ -236,8 +250,9 @@ class _Following:
 
     # -- handing in ------------------------------------------------------------------------------------------------------
 
-    def _hand_in(self, first: bool, end_s: float) -> None:
-        """Hand in what is new, what died and may be tried again, and what somebody cancelled before this driver came."""
+    def _hand_in(self, first: bool, end_s: float) -> bool:
+        """Submit what is new, what died and may be tried again, and what somebody cancelled before this driver came; no where
+        the engine does not answer."""
         wanted = ("new", "again", "cancelled") if first else ("new", "again")
         for name, kind in self._kinds.items():
             due = [each.task for each in self._states if each.kind == name and each.state in wanted]
@@ -253,11 +268,14 @@ class _Following:
                 if len(self._refused) == len(self._kinds):
                     raise
                 continue
+            if job is None:
+                return False
             self._run.hand_in(HandedIn(name, job, tuple(due)))
             self._states = [
                 replace(each, state="waiting") if each.kind == name and each.task in due else each
                 for each in self._states
             ]
+        return True
 
     def _stop_waiting(self) -> None:
         """The budget is over: what runs is waited for, and nothing else begins."""
@@ -286,18 +304,18 @@ class _Following:
             line += f"; about {format_duration(left_s, rough=True)}"
         return line
 
-    def _tell_once(self, about: str, text: str, at_all: bool = True) -> None:
+    def _tell_once(self, about: str, text: str) -> None:
         """Not the same again, and not more often than once in a while."""
         now = time.monotonic()
         told_s, before = self._told.get(about, (-TELL_S, ""))
-        if at_all and now - told_s >= TELL_S and text != before:
+        if now - told_s >= TELL_S and text != before:
             self._told[about] = now, text
             self._watcher.note(text)
 
     # -- in the end ------------------------------------------------------------------------------------------------------
 
     def sum_up(self) -> None:
-        """Put what came of it into `found`, and close the run where nothing is left that the same command would take up."""
+        """Put what came of it into `found`, and move the marks of what is measured whole."""
         found, plan = self.found, self._run.plan
         for name, end in self._ends.items():
             kind, _, task = name.partition("/")
@@ -327,13 +345,13 @@ class _Following:
             )
         for name, error in self._refused.items():
             found.warnings.append(f"{name}: {error.what}: {error.why}; fix: {error.fix}")
-        settled = self._states and all(each.state in ("in", "given up") for each in self._states)
-        if settled and not found.interrupted:
+        found.settled = bool(self._states) and all(each.state in ("in", "given up") for each in self._states)
+        found.settled = found.settled and not found.interrupted
+        if found.settled:
             for kind, head in plan.heads.items():
                 whole = all(each.state == "in" for each in self._states if each.kind == kind)
                 if head and whole and not found.failed:
                     Mark(self._of(kind), plan.environment).write(head)
-            self._run.close()
 
 
 def last_error(log: Path) -> str:

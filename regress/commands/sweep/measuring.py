@@ -55,6 +55,7 @@ class Sweep:
         *,
         end_s: float = math.inf,
         group: int = GROUP,
+        anchor: Commit | None = None,
     ) -> None:
         self._session, self._chosen, self._watcher, self._recorded = session, chosen, watcher, recorded
         self._end_s, self._group = end_s, group
@@ -67,7 +68,9 @@ class Sweep:
         """Labels of commits that were measured again."""
         self.beside: Commit | None = None
         """The commit beside which they were."""
-        self.several = has_several(session)
+        self._given = anchor
+        """What is to stand in every group, where who asks for the sweep says so."""
+        self.several = anchor is not None or has_several(session)
         """Whether several cards of the machine have a part in its history."""
         self._unbuilt: set[Commit] = set()
         """Those that were to be measured again, and did not build."""
@@ -241,8 +244,8 @@ class Sweep:
 
     @cached_property
     def _best_anchors(self) -> list[Commit]:
-        if not self.several:
-            return []
+        if self._given is not None or not self.several:
+            return [self._given] if self._given is not None else []
         line, environment = self._chosen.line, self.done.environment
         return anchors(
             self._session, line, self.names, environment, [each for each in line if each.sha in self._lacking]
