@@ -24,9 +24,8 @@ from .precision import flags as precision_flags
 from .precision import restored_flags
 from .ranks import leave_process_group
 from .seat import Seat
-from .state import forget_compilations, restored, seed
+from .state import at_work, forget_compilations, restored, seed
 from .suite import Suite, choose_params, load_cache, metric_of, needs_device
-from .threads import at_work
 from .wire import FRAMEWORKS, HOST_METRICS, Failure, Once, Proposal, Ran, Record, Recorded, Round, Task
 
 T = TypeVar("T")

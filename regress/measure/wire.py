@@ -630,7 +630,7 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Ran:
-    """Seconds a call, or why there are none."""
+    """Seconds a call, or why that is unknown."""
 
     seconds: float = 0.0
     failure: Optional[Failure] = nested(Failure, default=None)

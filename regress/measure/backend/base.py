@@ -129,7 +129,7 @@ class Tracer:
         return self._unavailable
 
     def again(self) -> str:
-        """Start again if nothing arrives any more; returns the reason if that is impossible."""
+        """Start again if records have stopped arriving; returns the reason if that is impossible."""
         self.stop()
         return self.start()
 
