@@ -44,6 +44,7 @@ STATUSES = {
     "tentative": ("△", "unsure"),
     "changed": ("◆", "moved"),
     "acknowledged": ("✓", ""),
+    "relapsed": ("↪", "moved"),
     "improved": ("▼", "better"),
     "recovered": ("↩", ""),
     "undecided": ("?", ""),
@@ -186,7 +187,7 @@ class Event(NamedTuple):
     place: int
     moved: str
     state: str
-    """open, tentative, acknowledged, recovered, gone or, where it is no regression, confirmed."""
+    """open, tentative, acknowledged, relapsed, recovered, gone or, where it is no regression, confirmed."""
     large: bool
     gates: bool
     threshold: float

@@ -81,7 +81,9 @@ class Branch:
     def _fingerprints(self) -> dict[str, str]:
         words, found = {}, hashlib.sha256(str(self.reference).encode())
         for each in self.all:
-            found.update(repr((each.sha, each.sha in self.at, self.tags.get(each.sha))).encode())
+            found.update(
+                repr((each.sha, each.sha in self.at, self.tags.get(each.sha), self.released.get(each.sha))).encode()
+            )
             if each.sha in self.at:
                 words[each.sha] = found.hexdigest()
         return words

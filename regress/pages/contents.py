@@ -44,7 +44,7 @@ MOST_ROWS = 2500
 """Rows of the index; with more, benchmarks with many cases have one row for each metric and place, that of the worst case."""
 MOST_EVENTS = 2000
 """Events of the index, and as many failures: the open ones, then the newest."""
-HELD = ("open", "tentative", "acknowledged")
+HELD = ("open", "tentative", "acknowledged", "relapsed")
 """States of changes that nothing has taken back, the most urgent first."""
 GONE_AFTER = 10
 """Commits without a result of a case, while others in its place have some, after which it counts as no longer measured."""

@@ -158,7 +158,8 @@ def _state(members: Sequence[_Member]) -> str:
         return "recovered"
     if any(each.acknowledged is not None for each in held):
         return "acknowledged"
-    return "tentative" if all(each.state == "tentative" for each in held) else "open"
+    states = {each.state for each in held}
+    return "open" if "confirmed" in states else "tentative" if "tentative" in states else "relapsed"
 
 
 def _acknowledged(point: ChangePoint) -> tuple[str, str] | None:

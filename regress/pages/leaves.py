@@ -58,7 +58,8 @@ class Maker:
         self._review, self._explained = review, explained
         self._entries = read_benchmarks(results, [])
         self._store = Store(results)
-        self._anchors = Anchors(self._store.anchors(), settings, confirmed)
+        releases = [branch.commits[each.at].sha for each in branch.releases]
+        self._anchors = Anchors(self._store.anchors(), settings, confirmed, releases)
         self._taken = cache(self._rounds_at)
         self._beside = Beside(results, branch, settings)
 

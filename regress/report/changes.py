@@ -71,7 +71,7 @@ def tables(report: Report, style: Style) -> dict[str, list[Row]]:
 def _is_open(changed: Changed) -> bool:
     point = changed.point
     worse = point.moved is Verdict.REGRESSED and point.large and not point.recovered_by
-    return worse and point.acknowledged is None
+    return worse and point.state != "relapsed" and point.acknowledged is None
 
 
 def _shown(changed: Changed, style: Style) -> bool:
@@ -158,7 +158,7 @@ def broken_row(broken: Breakage, several: bool = False) -> Row:
 def row(changed: Changed, several: bool = False) -> Row:
     """The cells of one change; with its place where there are several."""
     point, metric = changed.point, changed.metric
-    mark, color = point.moved.look
+    mark, color = (Verdict.CHANGED if point.state == "relapsed" else point.moved).look
     interval = format_interval(point.low, point.high) if point.low != point.high else "exact" if point.ratio else ""
     change = format_change(point.ratio) if point.ratio is not None else "from zero" if not point.before else "to zero"
     columns = (
@@ -200,8 +200,10 @@ def _notes(changed: Changed) -> tuple[str, ...]:
         notes.append("takes an earlier regression back")
     if point.recovered_by:
         notes.append(f"recovered by {visible(point.recovered_by[:8])}")
+    lost = ["improvement lost again"] if point.state == "relapsed" else []
     if point.moved is Verdict.REGRESSED and point.undoes:
-        notes.append(f"lost again: back at the level of before {visible(point.undoes[:8])}")
+        lost.append(f"back at the level of before {visible(point.undoes[:8])}")
+    notes += [": ".join(lost)] * bool(lost)
     return (*notes, *map(visible, point.reasons))
 
 

@@ -23,7 +23,7 @@ from regress.units import (
     format_time,
 )
 
-KERNELS = ("kernel", "before", "after", "difference", "launches", "what", "found by", "for")
+KERNELS = ("kernel", "before", "after", "difference", "launches", "what", "matched by", "operator")
 ALIGNS = "lrrrrlll"
 _FEW = 12
 """Kernels, files and commits that are shown unless verbose."""

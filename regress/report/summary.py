@@ -133,10 +133,11 @@ def power(report: Report) -> str:
     """How small a regression could be told, in half of the cases; with more rounds, where these were few; and where least."""
     if report.min_detectable is None:
         return ""
-    parts = [f"could detect +{format_percent(report.min_detectable)}"]
+    now = format_percent(report.min_detectable)
+    parts = [f"could detect +{now}"]
     if report.finer is not None:
-        rounds, least = report.finer
-        parts.append(f"with {rounds} rounds a side about +{format_percent(least)}")
+        rounds, least = report.finer[0], format_percent(report.finer[1])
+        parts += [f"with {rounds} rounds a side about +{least}"] if least != now else []
     if report.noise_floor is not None and report.noise_floor[1] > report.noise_floor[0]:
         parts.append(f"noisiest is {visible(report.noise_floor[2])}")
     return "; ".join(parts)

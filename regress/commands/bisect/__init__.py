@@ -229,7 +229,7 @@ class _Bisect:
         )
         if weights:
             line.weights = weights
-            self.recorded = f"started where recorded rounds of {counted(known, 'commit')} point to"
+            self.recorded = f"starting from the recorded rounds of {counted(known, 'commit')}"
 
     # -- what came of it -------------------------------------------------------------------------------------------------
 

@@ -348,5 +348,7 @@ def _kind(changed: Changed) -> str:
         return "acknowledged regression"
     if _is_tentative(changed):
         return "tentative change"
+    if changed.point.state == "relapsed":
+        return "relapse"
     words = {Verdict.REGRESSED: "regression", Verdict.IMPROVED: "improvement"}
     return words.get(changed.point.moved, "change") if changed.point.large else "small change"

@@ -98,10 +98,10 @@ def sweep_on(
             followed.add(_followed(on, pairs, watcher, waits, end_s))
         now = _events(on, chosen, plan)
         report = _report(on, chosen, plan, followed, marked_new(before, now), runs, start)
-        following = followers.pop_all()
+        held = followers.pop_all()  # nobody else follows these runs before people have the report
 
     def told() -> None:
-        with following:
+        with held:
             for own in runs:
                 _tell(own, now)
             if runs and followed.settled:
