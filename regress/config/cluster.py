@@ -26,7 +26,7 @@ _EXPECTED = {
 
 
 def read_cluster(value: Any) -> Cluster:
-    """The cluster of the setting `cluster`. Raises ConfigError where it is none."""
+    """The cluster of the setting `cluster`. Raises ConfigError if it is not one."""
     given = _checked('"cluster"', value, [each.name for each in dataclasses.fields(Cluster)])
     kinds = {name: _read_kind(name, each) for name, each in given.pop("kinds", {}).items()}
     return Cluster(**given, kinds=kinds)
