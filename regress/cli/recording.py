@@ -92,6 +92,7 @@ def run(revision: str | None, rounds: int | None, environment: str, durations: i
     help="Command to run if something new is worse or fails; it gets the JSON document on stdin.",
 )
 @click.option("--retry", is_flag=True, help="Also commits that did not build, or failed, in an earlier sweep.")
+@click.option("--look", type=click.Path(path_type=Path), hidden=True, help="Only look the suite over, into this file.")
 @click.option("--no-wait", is_flag=True, help="With --on: submit missing tasks, merge finished ones, judge, and exit.")
 def sweep(
     commits: tuple[str, ...],
@@ -107,6 +108,7 @@ def sweep(
     notify_command: str | None,
     retry: bool,
     on: str | None,
+    look: Path | None,
     no_wait: bool,
     **options: Any,
 ) -> None:
@@ -149,6 +151,11 @@ def sweep(
         left_s = until - time.time() if until is not None else float("inf")
         wanted = request({"sweep_rounds": rounds, "notify_command": notify_command})
         budget_s = min(budget or float("inf"), left_s)
+        if look is not None:
+            from regress.commands.sweep.cluster import look_over
+
+            look_over(wanted, asked, look, progress)
+            return
         if on:
             from regress.commands.sweep.cluster import sweep_on
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from regress.cluster.engine import Engine, Place, Queued, Refused
 from regress.cluster.runs import End, HandedIn, Run, Taken, read
 from regress.cluster.states import DEATHS_OF_A_NODE, TRIES, TaskState, state_of
-from regress.commands.sweep.done import Done
+from regress.commands.sweep.done import Done, Suite
 from regress.commands.sweep.marks import Mark
 from regress.history import Merging, add_confirmed
 from regress.model import Kind
@@ -242,7 +242,7 @@ class _Following:
         if end.confirmed:
             add_confirmed(session.cache, kind, end.confirmed)
         if end.tried:
-            Done(session, self._run.plan.recorded_in, {}, (), 0, retry=False).take(end.tried)
+            Done(session, Suite(self._run.plan.recorded_in), retry=False).take(end.tried)
 
     def _of(self, kind: str) -> Session:
         request = self._session.request
