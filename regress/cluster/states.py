@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from regress.cluster.engine import Gone, Queued
+from regress.cluster.engine import Gone, Place, Queued
 from regress.cluster.runs import Attempt, HandedIn
 
 TRIES = 3
@@ -31,6 +31,10 @@ class TaskState:
     """The nodes on which it died."""
     late: bool = False
     """Whether its end may be written and not be seen here yet."""
+
+    @property
+    def place(self) -> Place:
+        return self.kind, self.task
 
 
 def state_of(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import socket
 from collections.abc import Iterator, Mapping, Sequence
@@ -258,13 +259,19 @@ def test_what_slurm_has_requeued_is_not_handed_in_by_us(place: Place_) -> None:
     assert not any("begun again" in note for note in place.told.notes), "nothing died"
 
 
+@pytest.mark.parametrize("late_s", [0.0, 0.02])
 @pytest.mark.parametrize("begun", [False, True])
-def test_what_was_cancelled_is_said_and_the_same_command_hands_it_in_again(place: Place_, begun: bool) -> None:
+def test_what_was_cancelled_is_said_and_the_same_command_hands_it_in_again(
+    place: Place_, begun: bool, late_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where its end might be written and not be seen yet, which the next driver waits for too."""
+    monkeypatch.setattr(following, "LATE_S", late_s)
+
     def steps() -> Iterator[Any]:
         yield {}
         if begun:
             place.attempt(end=End(130))
-        yield {}
+        yield from itertools.repeat({})
 
     gone = {("h100", 0): Gone("cancelled")} if begun else {}  # one that waited is unknown to Slurm afterwards
     found = place.follow(Scripted(place.run, steps(), ends=gone))
@@ -272,7 +279,8 @@ def test_what_was_cancelled_is_said_and_the_same_command_hands_it_in_again(place
     assert find(place.run.folder.parents[1], "key") is not None
 
     def later() -> Iterator[Any]:
-        yield {}
+        while not engine.submitted:
+            yield {}
         place.attempt(job="1", end=End(0))
         yield {}
 

@@ -104,6 +104,8 @@ class _Following:
         self.found = Followed()
         self._refused: dict[str, Refused] = {}
         self._missing_since: dict[Place, float] = {}
+        self._inherited: set[Place] = set()
+        """Tasks that were cancelled before this driver came: these are submitted again."""
         self._silent_since = 0.0
         self._told: dict[str, tuple[float, str]] = {}
         self._deaths: Counter[Place] = Counter()
@@ -138,7 +140,7 @@ class _Following:
         answered = self._look(first)
         if answered:
             self._merge()
-            answered = self._hand_in(first, end_s)
+            answered = self._hand_in(end_s)
         now = time.monotonic()
         self._silent_since = 0.0 if answered else self._silent_since or now
         silent_s = now - self._silent_since
@@ -170,16 +172,20 @@ class _Following:
                 if before is not None and before.state in ("in", "given up"):
                     states.append(before)
                 else:
-                    states.append(self._state(place, jobs.get(place, []), queued.get(place), now))
+                    states.append(self._state(place, jobs.get(place, []), queued.get(place), now, first))
         self._states = states
         for each in states:
             self._note_death(each, first)
         return True
 
-    def _state(self, place: Place, jobs: Sequence[HandedIn], queued: Queued | None, now: float) -> TaskState:
+    def _state(
+        self, place: Place, jobs: Sequence[HandedIn], queued: Queued | None, now: float, first: bool
+    ) -> TaskState:
         kind, task = place
         attempts = self._run.attempts(kind, task)
         state = state_of(kind, task, attempts, jobs, queued, lambda job: self._engine.gone(self._run, kind, task, job))
+        if first and state.state == "cancelled":
+            self._inherited.add(place)  # also where that shows only once its end is surely not written
         if state.state not in ("again", "cancelled", "given up") or queued is not None:
             self._missing_since.pop(place, None)
             return state
@@ -189,9 +195,8 @@ class _Following:
         return state
 
     def _note_death(self, state: TaskState, first: bool) -> None:
-        place = state.kind, state.task
-        if state.deaths > self._deaths[place]:
-            self._deaths[place] = state.deaths
+        if state.deaths > self._deaths[state.place]:
+            self._deaths[state.place] = state.deaths
             if state.state == "given up":
                 self._watcher.note(f"{state.kind} {state.task}: {state.why}; given up after {state.deaths} attempts")
             elif not first:
@@ -250,12 +255,16 @@ class _Following:
 
     # -- handing in ------------------------------------------------------------------------------------------------------
 
-    def _hand_in(self, first: bool, end_s: float) -> bool:
+    def _hand_in(self, end_s: float) -> bool:
         """Submit what is new, what died and may be tried again, and what somebody cancelled before this driver came; no where
         the engine does not answer."""
-        wanted = ("new", "again", "cancelled") if first else ("new", "again")
         for name, kind in self._kinds.items():
-            due = [each.task for each in self._states if each.kind == name and each.state in wanted]
+            due = [
+                each.task
+                for each in self._states
+                if each.kind == name
+                and (each.state in ("new", "again") or (each.state == "cancelled" and each.place in self._inherited))
+            ]
             if not due or name in self._refused or time.monotonic() + kind.time_s > end_s:
                 continue
             nodes = Counter(node for each in self._states if each.kind == name for node in each.on)
@@ -271,6 +280,7 @@ class _Following:
             if job is None:
                 return False
             self._run.hand_in(HandedIn(name, job, tuple(due)))
+            self._inherited.difference_update((name, task) for task in due)
             self._states = [
                 replace(each, state="waiting") if each.kind == name and each.task in due else each
                 for each in self._states
@@ -280,7 +290,7 @@ class _Following:
     def _stop_waiting(self) -> None:
         """The budget is over: what runs is waited for, and nothing else begins."""
         self._over_budget = True
-        self._engine.cancel(self._run, [(each.kind, each.task) for each in self._states if each.state == "waiting"])
+        self._engine.cancel(self._run, [each.place for each in self._states if each.state == "waiting"])
 
     # -- telling people --------------------------------------------------------------------------------------------------
 
