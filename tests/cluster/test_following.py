@@ -137,7 +137,7 @@ WAITS = {("h100", 0): Queued("waiting", "Resources")}
 RUNS = {("h100", 0): Queued("running", node="node7")}
 
 
-def test_what_is_new_is_handed_in_and_what_has_ended_is_merged_once(place: Place_) -> None:
+def test_what_is_new_is_submitted_and_what_has_ended_is_merged_once(place: Place_) -> None:
     def steps() -> Iterator[Any]:
         yield {}
         yield WAITS
@@ -159,7 +159,7 @@ def test_a_kind_that_is_refused_is_said_and_nothing_is_lost(place: Place_) -> No
     engine = Scripted(place.run, iter([{}]), refuses=("h100",))
     with pytest.raises(Refused, match="takes no job"):
         place.follow(engine)
-    assert place.run.handed_in == ()
+    assert place.run.submitted == ()
     assert place.told.notes == ['h100: Slurm takes no job of kind h100: Invalid account; fix: correct "h100"']
 
 
@@ -243,7 +243,7 @@ def test_a_node_on_which_two_attempts_died_gets_no_third_and_the_last_error_is_t
     assert (found.given_up, place.rounds, found.settled) == (1, 0, True)
 
 
-def test_what_slurm_has_requeued_is_not_handed_in_by_us(place: Place_) -> None:
+def test_what_slurm_has_requeued_is_not_submitted_by_us(place: Place_) -> None:
     """Preempted: told to end, and begun again by Slurm itself."""
 
     def steps() -> Iterator[Any]:
@@ -261,7 +261,7 @@ def test_what_slurm_has_requeued_is_not_handed_in_by_us(place: Place_) -> None:
 
 @pytest.mark.parametrize("late_s", [0.0, 0.02])
 @pytest.mark.parametrize("begun", [False, True])
-def test_what_was_cancelled_is_said_and_the_same_command_hands_it_in_again(
+def test_what_was_cancelled_is_said_and_the_same_command_submits_it_again(
     place: Place_, begun: bool, late_s: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where its end might be written and not be seen yet, which the next driver waits for too."""

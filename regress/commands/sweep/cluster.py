@@ -1,6 +1,6 @@
 """A sweep on a cluster: planned here, measured there, followed, merged and judged here.
 
-The driver may end at any time: what it handed in goes on, and the same command takes it up again.
+The driver may end at any time: what it submitted goes on, and the same command takes it up again.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class On:
 def sweep_on(
     request: Request, asked: Asked, watcher: Watcher, words: str, *, waits: bool = True, budget_s: float = math.inf
 ) -> Report:
-    """The sweep, on the kinds of nodes that `words` name; without `waits` one look: what ended is merged, what lacks handed in.
+    """The sweep, on the kinds of nodes that `words` name; without `waits` one look: what ended is merged, what lacks submitted.
 
     Ctrl-C detaches. A run is over once its news is in a report: what a driver that was killed before has not reported, the
     next one does. Raises ConfigError where there is no such kind, and NothingMeasured where no kind takes a job.

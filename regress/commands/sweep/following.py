@@ -1,4 +1,4 @@
-"""A run that is followed: what lacks is handed in, what has ended is merged, and people are told how far it is."""
+"""A run that is followed: what lacks is submitted, what has ended is merged, and people are told how far it is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from regress.cluster.engine import Engine, Place, Queued, Refused
-from regress.cluster.runs import End, HandedIn, Run, Taken, read
+from regress.cluster.runs import End, Run, Submitted, Taken, read
 from regress.cluster.states import DEATHS_OF_A_NODE, TRIES, TaskState, state_of
 from regress.commands.sweep.done import Done, Suite
 from regress.commands.sweep.marks import Mark
@@ -140,7 +140,7 @@ class _Following:
         answered = self._look(first)
         if answered:
             self._merge()
-            answered = self._hand_in(end_s)
+            answered = self._submit(end_s)
         now = time.monotonic()
         self._silent_since = 0.0 if answered else self._silent_since or now
         silent_s = now - self._silent_since
@@ -159,8 +159,8 @@ class _Following:
         if queued is None:
             return False
         now = time.monotonic()
-        jobs: dict[Place, list[HandedIn]] = {}
-        for job in self._run.handed_in:
+        jobs: dict[Place, list[Submitted]] = {}
+        for job in self._run.submitted:
             for number in job.tasks:
                 jobs.setdefault((job.kind, number), []).append(job)
         known = {(each.kind, each.task): each for each in self._states}
@@ -179,7 +179,7 @@ class _Following:
         return True
 
     def _state(
-        self, place: Place, jobs: Sequence[HandedIn], queued: Queued | None, now: float, first: bool
+        self, place: Place, jobs: Sequence[Submitted], queued: Queued | None, now: float, first: bool
     ) -> TaskState:
         kind, task = place
         attempts = self._run.attempts(kind, task)
@@ -253,9 +253,9 @@ class _Following:
         request = self._session.request
         return Session(replace(request, overrides={**request.overrides, "machine": kind}))
 
-    # -- handing in ------------------------------------------------------------------------------------------------------
+    # -- submitting ------------------------------------------------------------------------------------------------------
 
-    def _hand_in(self, end_s: float) -> bool:
+    def _submit(self, end_s: float) -> bool:
         """Submit what is new, what died and may be tried again, and what somebody cancelled before this driver came; no where
         the engine does not answer."""
         for name, kind in self._kinds.items():
@@ -279,7 +279,7 @@ class _Following:
                 continue
             if job is None:
                 return False
-            self._run.hand_in(HandedIn(name, job, tuple(due)))
+            self._run.add(Submitted(name, job, tuple(due)))
             self._inherited.difference_update((name, task) for task in due)
             self._states = [
                 replace(each, state="waiting") if each.kind == name and each.task in due else each
