@@ -39,8 +39,8 @@ def locate(path: Path | None, start: Path) -> Path:
         if found is None:
             raise ConfigError(
                 f"there is no asv.conf.json in {start}",
-                why=f"nor above it up to {git_top(start) or start}, "
-                f"nor in {' or '.join(name + '/' for name in _USUAL_FOLDERS)} there",
+                why=f"searched the folders up to {git_top(start) or start}, "
+                f"and {' and '.join(name + '/' for name in _USUAL_FOLDERS)} there",
                 fix="regress init, or name it with --config FILE",
             )
         return found

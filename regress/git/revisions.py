@@ -72,9 +72,9 @@ def _no_parent(common_dir: Path, revision: str, last: Commit, missing: int) -> R
             fix=f"git fetch --deepen {missing}",
         )
     return RevisionError(
-        f"{revision}: the first commit has no parent",
+        f"{revision} is before the first commit",
         why=f"the history begins at {last.short}",
-        fix="regress run measures a single commit",
+        fix="name a later commit, or measure this one alone: regress run",
     )
 
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
 
-__all__ = ["Progress"]
-
 
 class Progress:
     """Progress of one phase after another, written to a text stream.
@@ -89,7 +87,7 @@ class Progress:
             bar, self._bar = self._bar[0], None
             bar.stop()
         else:
-            how = "done" if self._done >= self._total else "stopped"
+            how = "done" if self._done >= self._total else "ended"
             took = format_duration(self._clock() - self._started_at)
             self._write(f"{self._title}: {how}, {self._done} of {self._total} in {took}")
 
