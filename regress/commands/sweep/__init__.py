@@ -87,7 +87,7 @@ def sweep(
             found = (
                 _found(session, chosen, run, before) if bisected.found else found
             )  # what is confirmed is known by now
-        options = [*_words(request, asked), *(["--bisect"] if bisects else [])]
+        options = [*words_of(request, asked), *(["--bisect"] if bisects else [])]
         report = _report(session, chosen, run, found, confirmed, bisected, options, start)
 
     def told() -> None:
@@ -130,7 +130,7 @@ def _found(session: Session, chosen: Chosen, run: Sweep, before: Events) -> Even
     return with_shifts(session, chosen.histories, replace(found, changes=with_manners(session, found.changes)))
 
 
-def _words(request: Request, asked: Asked) -> list[str]:
+def words_of(request: Request, asked: Asked) -> list[str]:
     """What asks for these commits and cases again."""
     named = (
         ("--since", asked.since),
