@@ -26,7 +26,9 @@ def review(project: Project, head: Side, ancestry: Ancestry | None = None) -> Re
     path = acks_file(project.config)
     entries = read(path)
     known = recorded_cases(project) if entries else ()
-    return Review(entries, path, ancestry or project.repository, head, time.time(), known)
+    settings, ancestry = project.config.settings, ancestry or project.repository
+    shared = settings.cluster.shared_kinds
+    return Review(entries, path, ancestry, head, time.time(), known, settings.machine, shared)
 
 
 def recorded_cases(project: Project) -> tuple[Case, ...]:

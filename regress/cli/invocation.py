@@ -177,13 +177,15 @@ def _columns(terminal: TextIO) -> int | None:
     return os.get_terminal_size(terminal.fileno()).columns or None
 
 
-def finish(report: Report, options: dict[str, Any]) -> None:
-    """Print the report, write the files, and exit. What cannot be delivered must not look like a verdict."""
+def finish(report: Report, options: dict[str, Any], told: Callable[[], None] = lambda: None) -> None:
+    """Print the report, write the files, and exit. What cannot be delivered must not look like a verdict; `told` is called
+    once all of it is."""
     with _errors(options):
         report = _notified(report)
         failed = _delivered(report, options)
         if failed is not None:
             raise failed
+        told()
     sys.exit(report.exit_code)
 
 

@@ -152,10 +152,10 @@ def sweep(
         if on:
             from regress.commands.sweep.cluster import sweep_on
 
-            report = sweep_on(wanted, asked, progress, on, waits=not no_wait, budget_s=budget_s)
+            report, told = sweep_on(wanted, asked, progress, on, waits=not no_wait, budget_s=budget_s)
         else:
-            report = command(wanted, asked, progress, budget_s=budget_s, bisects=bisects)
-    finish(report, options)
+            report, told = command(wanted, asked, progress, budget_s=budget_s, bisects=bisects)
+    finish(report, options, told)
 
 
 @regress.command(hidden=True)

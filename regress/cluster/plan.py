@@ -33,7 +33,7 @@ class Costs:
     """How long a job may take."""
 
     def sizes(self, cases: int) -> tuple[int, int]:
-        """How many commits a task has at least and at most that measures so many cases."""
+        """The least and the most commits of a task that measures `cases` cases."""
         commit_s = cases * self.case_s
         fits = max(1, int((WITHIN * self.time_s - self.start_s) / commit_s))
         few = min(max(FEW, math.ceil(self.start_s * (1 / START - 1) / commit_s)), fits)

@@ -153,10 +153,10 @@ class ChangePoint:
     large: bool
     """Beyond `threshold`, and by more than the floor: only then it is worth an alert."""
     threshold: float
-    state: Literal["tentative", "confirmed", "recovered"]
+    state: Literal["tentative", "confirmed", "recovered", "relapsed"]
     """`tentative`: only the last commits, too few to tell it from a stray result; measure again. `recovered`: an improvement
     that took an earlier regression back, or one of two changes up and down around two stray values, which has `recovered_by`
-    too."""
+    too. `relapsed`: a regression that ends a short improvement, so most of the recent results were no better."""
     way: Way
     recovered_by: str = ""
     """The first commit of the improvement that took this regression back."""

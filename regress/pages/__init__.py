@@ -12,18 +12,17 @@
     Told        the cause of a change, in a sentence, and the Account behind it
     Sides       the implementations of one benchmark side by side, at one commit in one place
 
-A place is a machine, a device and an environment: what is never averaged over. `commits` of the index are those with results,
-in the order of the graph, and whatever has the type `At` counts in them; in a Shard it counts in the Shard's own commits, so
-that a commit without results of a benchmark leaves its Shard as it is. The names are those of the data in the pages; of what
-there is a lot (PageRow, Level, Event, PageBroken) the values stand in order, and PageIndex.fields has the names.
+A place is a machine, a device and an environment; values of different places are never averaged. `PageIndex.commits` are the
+commits with results, in the order of the graph. A value of type `At` is an index into them; in a Shard, into the Shard's own
+commits, so that a commit without results of a benchmark leaves its Shard unchanged. The scripts use the same names. Frequent
+objects (PageRow, Level, Event, PageBroken) are written as lists of values, and PageIndex.fields has their names.
 
 Only `regress report` imports the modules that make them:
 
     branch      the commits of the report: those with results, tags, commits to blame
     lines       one Series as a chart draws it, with the interval of each value
     rows        one Series as the overview lists it: its status
-    events      change points that are one event, in several cases and places
-    shifts      events of many benchmarks that are one
+    events      change points that are one event, in several cases and places; and events of many benchmarks that are one
     accounts    the causes of a benchmark's changes
     broken      what fails, and since when
     implementations  the fastest at each size, at the newest commit and at releases
@@ -45,6 +44,7 @@ STATUSES = {
     "tentative": ("△", "unsure"),
     "changed": ("◆", "moved"),
     "acknowledged": ("✓", ""),
+    "relapsed": ("↪", "moved"),
     "improved": ("▼", "better"),
     "recovered": ("↩", ""),
     "undecided": ("?", ""),
@@ -56,7 +56,7 @@ STATUSES = {
     "open": ("▲", "worse"),
     "confirmed": ("", ""),
 }
-"""The words for how a row, a case or an event stands, the worst first, each with its sign and tone: never a colour alone."""
+"""The states of rows, cases and events, the worst first, each with its sign and tone: never a colour alone."""
 
 At = int
 """Index of a commit."""
@@ -65,7 +65,7 @@ Where = tuple[str, str, str]
 """Machine, device and environment."""
 
 SHA_DIGITS = 12
-"""Of each commit's name."""
+"""Of a commit's hash."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class PageCommit:
 
 @dataclass(frozen=True)
 class PagePlace:
-    """Where a series was measured. `label` is the shortest that tells the places of the report apart."""
+    """Where a series was measured. `label` is the shortest text that tells the places of the report apart."""
 
     id: str
     label: str
@@ -89,22 +89,22 @@ class PagePlace:
     gpu: str
     environment: str
     cards: tuple[str, ...] = ()
-    """In words, where several cards of a kind have measured: each, and how it stands to the mean one."""
+    """If several cards of a kind have measured: each of them and its ratio to the mean card, in words."""
 
 
 class Level(NamedTuple):
-    """Commits between two changes: a level holds from `first` to `last`. Levels of unlike `way` are not to be compared."""
+    """The commits between two changes, from `first` to `last`. Levels of different `way` cannot be compared."""
 
     first: At
     last: At
     value: float
     way: int
     against: str = ""
-    """What it is against each level before it, a letter each: the first of a Verdict's word, "x" for incomparable."""
+    """Its verdict against each earlier level, a letter each: the first of the Verdict's word, "x" for incomparable."""
 
 
 class RowValues(NamedTuple):
-    """The values of a row: `column` is the place of their commits among the columns beside it; one counts as `per`."""
+    """The values of a row, in units of 1/`per`; their commits are those of PageValues.columns[`column`]."""
 
     column: int
     per: int
@@ -112,7 +112,7 @@ class RowValues(NamedTuple):
 
 
 class PageRow(NamedTuple):
-    """One case and metric in one place. Where `cases` is more than one it is the worst of this many."""
+    """One case and metric in one place; if `cases` is more than one, the worst of that many cases."""
 
     benchmark: int
     params: str
@@ -124,7 +124,7 @@ class PageRow(NamedTuple):
     status: str
     """A Verdict's word, `tentative`, `acknowledged` or `recovered`."""
     why: str
-    """What made it undecided, or why it is acknowledged."""
+    """Why it is undecided or acknowledged."""
     latest: float | None
     at: At
     """The commit of the latest value."""
@@ -133,20 +133,20 @@ class PageRow(NamedTuple):
     doubt: str
     """Why that ratio says nothing: one of the two is far off the level of the values around it."""
     change: float | None
-    """Ratio of the last change that counts; of the last regression that is open, where one is."""
+    """Ratio of the last open regression, or else of the last large change."""
     changed: At | None
     noise: float | None
     """Spread of the values around their level: 0.02 is about 2 %."""
     spark: str
-    """The history from its first level to its latest value, a letter a step: SPARK_LETTERS, lowest first; a space is a
-    failure, a dash if there is no result."""
+    """The history from its first level to its latest value, a letter a step: SPARK_LETTERS, lowest first; a space for a
+    failure, a dash for no result."""
     levels: tuple[Level, ...]
     off: tuple[At, ...]
     """Commits whose own value lies off its level by more than noise and what counts."""
     lacks: int = 0
-    """Results that it lacks before a change can be told from noise."""
+    """How many more results it needs before a change can be told from noise."""
     measured: RowValues | None = None
-    """None in the index, which has them apart: see PageValues."""
+    """None in the index: the values are in PageValues."""
     cases: int = 1
 
 
@@ -155,10 +155,10 @@ SPARK_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 @dataclass(frozen=True)
 class Told:
-    """What a change comes from: a sentence, and where the rest is."""
+    """The cause of a change: a sentence, and where to find the rest."""
 
     at: int
-    """Which of Shard.accounts."""
+    """Index in Shard.accounts."""
     text: str
     confidence: str
     """Empty where no cause is recognized."""
@@ -168,16 +168,16 @@ class Told:
     wider: bool
     """Whether there are commits in between that are not to blame."""
     params: str = ""
-    """Of the case that was explained, where that is another one."""
+    """Of the case that was explained, if it is another one."""
     where: str = ""
-    """On which machine and in which environment, as far as these are others."""
+    """The machine and environment of the explanation, as far as they differ."""
 
 
 class Event(NamedTuple):
-    """One change of level: of one metric of one benchmark, in the same direction, in blamed ranges that overlap.
+    """One change of level of one metric of a benchmark: change points in one direction whose blamed ranges overlap.
 
-    `ratio`, `low`, `high`, `before` and `after` are those of the case of `params` in `place`, where it is largest; `least`
-    and `most` are the ends over all.
+    `ratio`, `low`, `high`, `before` and `after` are those of the case `params` in `place`, where the change is largest;
+    `least` and `most` are the smallest and the largest ratio of all.
     """
 
     benchmark: int
@@ -187,16 +187,16 @@ class Event(NamedTuple):
     place: int
     moved: str
     state: str
-    """open, tentative, acknowledged, recovered, gone or, where it is no regression, confirmed."""
+    """open, tentative, acknowledged, relapsed, recovered, gone or, where it is no regression, confirmed."""
     large: bool
     gates: bool
     threshold: float
     first: At
     good: At
     last: At
-    """The newest of the commits that may be to blame."""
+    """The newest commit that may be to blame."""
     suspects: tuple[PageCommit | int, ...]
-    """Commits that may be to blame, the newest ones of `suspects_n`; in the index their numbers in PageIndex.suspects."""
+    """The newest of the `suspects_n` commits that may be to blame; in the index, their numbers in PageIndex.suspects."""
     suspects_n: int
     ratio: float | None
     low: float | None
@@ -207,28 +207,28 @@ class Event(NamedTuple):
     after: float
     cases: int
     of_cases: int
-    """How many of the cases of the benchmark have the metric."""
+    """Cases of the benchmark that have the metric."""
     places: tuple[int, ...]
     of_places: tuple[int, ...]
-    """Where else it was measured on both sides of the change."""
+    """The places that have results on both sides of the change."""
     recovered_by: At | None
     commands: Mapping[str, str]
     """What to run next, by a word for the button."""
     reasons: tuple[str, ...] = ()
-    """Of the case of `params`: what makes it a change of the machine and not of the code."""
+    """What suggests that the machine changed and not the code, for the case `params`."""
     acknowledged: tuple[str, str] | None = None
-    """In words, and a link to where more is said, which may be empty."""
+    """The acknowledgement in words, and its link, which may be empty."""
     told: Told | None = None
     held: tuple[int, ...] = ()
-    """Places in which nothing took it back; of what is open, those in which it is."""
+    """Places where nothing took it back; if it is open, the places where it is."""
     stood: tuple[int, ...] = ()
-    """Places in which it was measured too, by enough results on both sides, and did not move there."""
+    """Places with enough results on both sides in which it did not move."""
     undoes: tuple[At, At] | None = None
-    """The good and the last commit of the change that it took back: it is at the level of before again."""
+    """The good and the last commit of the change that it took back."""
     note: str = ""
-    """How its measuring changed at the same commit."""
+    """How the way it is measured changed at the same commit."""
     shift: int | None = None
-    """Which of PageIndex.shifts it belongs to."""
+    """Its index in PageIndex.shifts."""
 
 
 class PageBroken(NamedTuple):
@@ -248,7 +248,7 @@ class PageBroken(NamedTuple):
     message: str = ""
     where: str = ""
     good: At | None = None
-    """Of what stopped giving numbers, and nobody has acknowledged: the newest commit at which it gave one."""
+    """The newest commit with a value, if the case stopped giving numbers and nobody has acknowledged that."""
 
 
 @dataclass(frozen=True)
@@ -260,7 +260,7 @@ class PageShift:
     last: At
     benchmarks: int
     suspect: str
-    """What it may have been, where other places did not move: the machine or the environment; else empty."""
+    """The likely cause if other places did not move, the machine or the environment; else empty."""
     reasons: tuple[str, ...]
 
 
@@ -274,18 +274,18 @@ class PageEntry:
 
 @dataclass(frozen=True)
 class Part:
-    """What the index has of one benchmark. Until the index is put together, `benchmark` in it is 0, and `place` counts in its
-    own `places`."""
+    """What the index has of one benchmark. Until the index is put together, `benchmark` is 0, and `place` is an index into
+    its own `places`."""
 
     entry: PageEntry
     places: tuple[Where, ...]
     columns: tuple[tuple[At, ...], ...] = ()
-    """Where its rows have values."""
+    """The commits at which its rows have values."""
     rows: tuple[PageRow, ...] = ()
     events: tuple[Event, ...] = ()
     broken: tuple[PageBroken, ...] = ()
     read: tuple[tuple[str, str, Mapping[str, float]], ...] = ()
-    """How several cards have read its times: see regress.trends.cards.Read."""
+    """What several cards measured: see regress.trends.cards.Read."""
 
 
 @dataclass(frozen=True)
@@ -310,7 +310,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Account:
-    """What the difference of one case between two commits comes from, as it was explained."""
+    """The explanation of a difference of one case between two commits."""
 
     params: str
     metric: str
@@ -339,30 +339,30 @@ class Line:
     threshold: float
     noise: float | None
     at: tuple[At, ...] | int
-    """In a Shard the place among its `columns`: many lines have the same."""
+    """In a Shard the index in its `columns`, which lines share."""
     per: int
-    """Of what the numbers of the columns below count, one has this many."""
+    """The columns below are in units of 1/`per`."""
     values: tuple[int, ...]
     """Corrected for the machine if known."""
     lows: tuple[int, ...]
-    """So far below the value."""
+    """How far below the value."""
     highs: tuple[int, ...]
-    """So far above it."""
+    """How far above it."""
     rounds: tuple[tuple[int, ...] | int, ...] | int
-    """The round values, from the value on, or how many there are where they are all the same or too many to keep; one number
-    where all have as many."""
+    """The round values, relative to the value; or how many there are, if all are equal or too many to keep; one number if
+    every value has as many."""
     levels: tuple[Level, ...]
     changes: tuple[Change, ...]
     failures: Mapping[str, tuple[At, ...]]
-    """Where one stands instead of a value, by kind."""
+    """The commits with a failure instead of a value, by kind."""
     ticks: tuple[tuple[At, str], ...]
     """Where it began to be measured differently, in words: "driver 570 → 580"."""
     read: tuple[int, ...] = ()
-    """A column as well: the values as they were read, where any was corrected."""
+    """A column too: the raw values, if any was corrected."""
     cards: tuple[str, ...] = ()
-    """What measured its values: a card, or several that have measured one commit; empty where that is not known."""
+    """What measured its values: a card, or several that measured the same commit; empty if unknown."""
     card: tuple[int, ...] = ()
-    """A column as well, where there are several: the place among these."""
+    """A column too, if there are several: the index in `cards`."""
     samples: Samples | None = None
     """Of its newest value."""
 
@@ -379,7 +379,7 @@ class PageTime:
     """Ends of the 95 % interval."""
     rounds: int
     ratio: float | None
-    """To the smallest value; None of that itself."""
+    """To the smallest value; None for the smallest itself."""
     failure: str
 
 
@@ -389,11 +389,11 @@ class Combination:
 
     params: tuple[str, ...]
     size: float | None
-    """What the parameter of the size is as a number."""
+    """The parameter of the size as a number."""
     outcome: str
     """fastest, no difference shown, alone, or nothing measured."""
     leaders: tuple[str, ...]
-    """Those that are not told apart from the smallest value, which is the first of them."""
+    """Those that cannot be told from the fastest, which comes first."""
     reasons: tuple[str, ...]
     times: tuple[PageTime | None, ...]
     """In the order of the names."""
@@ -438,14 +438,14 @@ class Shard:
 
 @dataclass(frozen=True)
 class Leaf:
-    """One benchmark. While either word about it is as it was, so is all that `make` would give."""
+    """One benchmark. If `seen` or `stamp` is what it was, so is the result of `make`."""
 
     name: str
     file: str
     seen: str
-    """Of the files that its results are in."""
+    """A word for the files that its results are in."""
     stamp: Callable[[], str]
-    """Of what they say, which is the same in another checkout; it takes reading them."""
+    """A word for what these say, the same in another checkout; it has to read them."""
     make: Callable[[], tuple[Shard, Part]]
 
 
@@ -489,7 +489,7 @@ class Release:
     name: str
     at: At
     measured: bool
-    """Whether that is where it stands in the branch, and not before."""
+    """Whether that commit is the release itself and not an earlier one."""
     tagged: bool
     """Whether it was tagged there, and not on a branch of its own."""
 
@@ -500,9 +500,9 @@ class Lost:
 
     files: int
     of: int
-    """How many there are, with those that could."""
+    """All files, with those that could."""
     newer: int
-    """Of them, those of commits after the newest one that the report has."""
+    """Those of commits after the newest one in the report."""
     matters: bool
     """Whether a reader has to know before anything else."""
 
@@ -530,14 +530,14 @@ class PageIndex:
     counts: tuple[Mapping[str, int], ...]
     """Of each place, how many cases have which status: a case counts once, by the worst of its metrics that gate."""
     young: tuple[int, ...]
-    """Of each place, how many of those that are undecided have too few results for anything else."""
+    """For each place, how many undecided cases have too few results to be judged."""
     fewest: int
-    """How many it takes before a change can be told from noise."""
+    """Results that it takes to tell a change from noise."""
     events: tuple[Event, ...]
     shifts: tuple[PageShift, ...]
     broken: tuple[PageBroken, ...]
     left_out: int
-    """Of events and failures, how many old ones there are beyond those."""
+    """How many old events and failures are not listed."""
     suspects: tuple[PageCommit, ...]
     reference: At
     """What the newest values are compared with: the newest commit of the last release that has results, else the first one."""
@@ -560,7 +560,7 @@ class PageIndex:
 
     @property
     def told(self) -> bool:
-        """Whether of any case that is measured it can be told what became of it."""
+        """Whether any measured case can be judged."""
         counted = {status for each in self.counts for status, cases in each.items() if cases}
         return not counted <= {"undecided", "failed", "gone"}
 

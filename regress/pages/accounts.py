@@ -1,4 +1,4 @@
-"""What the changes of one benchmark come from: what was explained of two commits, compared with what may be to blame."""
+"""The causes of the changes of one benchmark: explanations of two commits, matched with the commits that may be to blame."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UNKNOWN = "no cause is recognized"
 
 
 def explained_in(project: Project) -> Mapping[str, Sequence[KeptExplanation]]:
-    """What was explained, by benchmark: what results_dir has, and what the cache has of checks on this machine."""
+    """The explanations of each benchmark: those in results_dir, and those that checks on this machine left in the cache."""
     newest: dict[tuple[str, ...], KeptExplanation] = {}
     for each in (*explanations_in(project.config.results_dir), *explanations_in(project.cache / "history")):
         about = each.found.comparison
@@ -31,8 +31,8 @@ def explained_in(project: Project) -> Mapping[str, Sequence[KeptExplanation]]:
 class Accounts:
     """The explanations of a benchmark whose commits are on the branch, the newest commit first.
 
-    One is an account of a change where all commits between its sides may be to blame for that. If there is none, one will do
-    that has all of these between its sides, and others too."""
+    An explanation accounts for a change if every commit between its sides may be to blame. Failing that, one will do that
+    has all commits that may be to blame between its sides, and others too."""
 
     def __init__(self, found: Iterable[KeptExplanation], branch: Branch) -> None:
         self._branch, at = branch, branch.position
@@ -47,7 +47,7 @@ class Accounts:
 
     @property
     def shown(self) -> tuple[Account, ...]:
-        """All of them, as the page of the benchmark has them."""
+        """All of them, as data of the page."""
         return tuple(
             Account(
                 params=", ".join(each.found.case.params),
@@ -63,14 +63,14 @@ class Accounts:
         )
 
     def of_event(self, event: Event, where: Where) -> Event:
-        """The event with what it comes from: best of the case that stands for it and where it was largest."""
+        """The event with its cause, preferably of the case that stands for it and from the place where it was largest."""
         if not self._found:
             return event
         alike = [at for at, each in enumerate(self._found) if _is_of(each, event.metric, event.moved)]
         return event._replace(told=self._best(alike, event, event.params, where))
 
     def of_line(self, line: Line, where: Where) -> Line:
-        """The line with what its changes come from."""
+        """The line with the causes of its changes."""
         if not self._found:
             return line
         params = ", ".join(line.params)
@@ -85,7 +85,7 @@ class Accounts:
         return replace(line, changes=tuple(changes))
 
     def _best(self, alike: Sequence[int], change: Event | Change, params: str, where: Where) -> Told | None:
-        """Which of those, by their numbers, tells most of the change."""
+        """The explanation that says most about the change, of those with these numbers."""
         if not alike:
             return None
         commits = self._branch.commits
@@ -113,7 +113,7 @@ class Accounts:
         )
 
     def _rank(self, told: Told) -> tuple[bool, bool, bool, int, float, float]:
-        """Sorts what is told of one change, what is closest to it first."""
+        """Sorts the explanations of one change, the closest first."""
         each, size = self._found[told.at], len(self._between[told.at])
         ratio = each.found.comparison.ratio
         moved = abs(math.log(ratio)) if ratio else 0.0

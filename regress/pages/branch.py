@@ -1,4 +1,4 @@
-"""The commits of a report: those of the branch that have results, their tags, and who may be to blame in between."""
+"""The commits of a report: those of the branch with results, their tags, and the commits in between that may be to blame."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from regress.pages import SHA_DIGITS, PageCommit, Release
 from regress.project import Project
 
 MOST_SUSPECTS = 20
-"""Commits that are listed of a blamed range."""
+"""Commits of a blamed range that are listed."""
 MOST_LETTERS = 400
 """Of a subject."""
 
@@ -33,7 +33,7 @@ class Branch:
     """Those after the newest one with results."""
     tags: Mapping[str, tuple[str, ...]]
     released: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Where releases stand in it, also those that were tagged on branches of their own; see Repository.releases_in."""
+    """Releases by the commit of this branch they belong to, even if tagged on another branch; see Repository.releases_in."""
 
     @cached_property
     def at(self) -> dict[str, int]:
@@ -73,21 +73,23 @@ class Branch:
         return self.last.at if self.last is not None else 0
 
     def fingerprint(self, sha: str) -> str:
-        """Another one whenever an index up to a commit with results could mean another commit, or a range other suspects;
-        commits after it change nothing."""
+        """A word for the branch up to a commit with results: it changes if an index up to there means another commit, or a
+        range has other suspects. Later commits do not change it."""
         return self._fingerprints[sha]
 
     @cached_property
     def _fingerprints(self) -> dict[str, str]:
         words, found = {}, hashlib.sha256(str(self.reference).encode())
         for each in self.all:
-            found.update(repr((each.sha, each.sha in self.at, self.tags.get(each.sha))).encode())
+            found.update(
+                repr((each.sha, each.sha in self.at, self.tags.get(each.sha), self.released.get(each.sha))).encode()
+            )
             if each.sha in self.at:
                 words[each.sha] = found.hexdigest()
         return words
 
     def suspects(self, good: str, last: str) -> list[Commit]:
-        """The commits that `last` has and `good` has not, the oldest first."""
+        """The commits in the history of `last` and not of `good`, the oldest first."""
         low, at = self.position[good], self.position[last]
         reached, waiting = set(), [at]
         while waiting:
@@ -107,7 +109,7 @@ class Branch:
 
 
 def branch_of(project: Project, recorded: Collection[str], since: str | None) -> Branch:
-    """The branch of the checkout; the first one that the configuration names, where that is ahead of it."""
+    """The checked-out branch, or the first of `branches` in the configuration if that is ahead."""
     repository = project.repository
     revision, name = "HEAD", repository.current_branch() or "HEAD"
     for branch in project.config.branches[:1]:
@@ -126,8 +128,8 @@ def branch_of(project: Project, recorded: Collection[str], since: str | None) ->
 
 
 def by_date(every: Sequence[Commit], since: str | None) -> Branch:
-    """What stands for the branch if there is no repository: commits with results in the order of their dates, each on top of
-    the one before. `since` is a date, or one of them."""
+    """The branch if there is no repository: commits with results by date, each the parent of the next. `since` is a date or
+    one of these commits."""
     first = 0
     if since is not None:
         first = next((at for at, each in enumerate(every) if each.sha.startswith(since)), -1)
@@ -145,7 +147,7 @@ def by_date(every: Sequence[Commit], since: str | None) -> Branch:
 
 
 class Dated:
-    """An Ancestry of commits of which no more is known than the order of their dates."""
+    """An Ancestry of commits of which only the dates are known."""
 
     def __init__(self, commits: Sequence[Commit]) -> None:
         self._place = {each.sha: at for at, each in enumerate(commits)}
@@ -164,7 +166,7 @@ class Dated:
         return None
 
     def _at(self, sha: str) -> int | None:
-        """The place of a commit, which may be named by the beginning of its hash."""
+        """The index of a commit; the beginning of its hash suffices."""
         return next((at for each, at in self._place.items() if sha and each.startswith(sha)), None)
 
 

@@ -1,4 +1,4 @@
-"""What fails: cases without a value at some commits, and of those that fail now, what they said."""
+"""What fails: cases without a value at some commits, with the messages of those that fail now."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from regress.pages.branch import Branch
 from regress.trends import breakages_of
 
 MOST_COMMITS = 5
-"""Commits that are read for messages, the newest ones: a long list of failures has few causes."""
+"""Newest commits that are read for messages: many failures have few causes."""
 MOST_LETTERS = 2000
 """Of a message."""
 
 
 def broken_of(lines: Sequence[tuple[Series, int]], branch: Branch, review: Review) -> tuple[PageBroken, ...]:
-    """What of one benchmark fails or did fail, or is skipped and was not before. A case is one in each place, whatever it
-    measures; cases that failed in the same way at the same commits are one."""
+    """What fails or failed of one benchmark, or is skipped and had a value before. A case counts once in each place, whatever
+    it measures; cases that failed alike at the same commits are one."""
     places = {(each.case, each.machine, each.environment, each.device): place for each, place in lines}
     stopped = {
         (each.case.params, places[each.case, each.machine, each.environment, each.device]): each
@@ -57,7 +57,7 @@ def broken_of(lines: Sequence[tuple[Series, int]], branch: Branch, review: Revie
 def with_messages(
     broken: Sequence[PageBroken], names: Sequence[str], places: Sequence[PagePlace], store: Store, branch: Branch
 ) -> tuple[PageBroken, ...]:
-    """The same, with what the newest ones that still fail said; `names` are those of the benchmarks."""
+    """The same, with the newest messages of what still fails; `names` are those of the benchmarks."""
     wanted = sorted({each.last for each in broken if each.open}, reverse=True)[:MOST_COMMITS]
     said: dict[tuple[int, str, str, str, str], tuple[str, str]] = {}
     for at in wanted:

@@ -31,9 +31,9 @@ from regress.pages import (
 )
 from regress.pages.branch import Branch
 from regress.pages.broken import with_messages
+from regress.pages.events import with_notes, with_shifts
 from regress.pages.leaves import id_of
 from regress.pages.rows import rank, severity
-from regress.pages.shifts import with_notes, with_shifts
 from regress.project import Project
 from regress.trends import Past
 from regress.trends.cards import Read, card_levels
@@ -41,18 +41,18 @@ from regress.trends.changes import FEWEST
 from regress.units import format_change
 
 MOST_ROWS = 2500
-"""Of the index; beyond, a benchmark with many cases is one row for each metric and place, that of its worst case."""
+"""Rows of the index; with more, benchmarks with many cases have one row for each metric and place, that of the worst case."""
 MOST_EVENTS = 2000
-"""Of the index, and as many failures: what is open, and the newest."""
-HELD = ("open", "tentative", "acknowledged")
-"""States of changes that nothing has taken back, by how soon somebody has to look."""
+"""Events of the index, and as many failures: the open ones, then the newest."""
+HELD = ("open", "tentative", "acknowledged", "relapsed")
+"""States of changes that nothing has taken back, the most urgent first."""
 GONE_AFTER = 10
-"""Commits after the newest result of a case, while others in its place went on: it is no longer measured."""
+"""Commits without a result of a case, while others in its place have some, after which it counts as no longer measured."""
 RETIRED_AFTER = 100
-"""Commits after the newest result of a place: nothing is measured there any more."""
+"""Commits without a result in a place, after which it counts as no longer used."""
 
 LOST_SHARE = 0.01
-"""Of all results, beyond which it is said first that some could not be used."""
+"""Share of the results that could not be used, beyond which the overview says so first."""
 
 
 class Contents:
@@ -141,12 +141,12 @@ class Contents:
         return Lost(len(lost), files, newer, matters=newer > 0 or len(lost) > LOST_SHARE * files)
 
     def _path(self, path: Path) -> str:
-        """As seen from the configuration: where that lies is nobody's business who reads the report."""
+        """Relative to the configuration: readers of the report need not know where that is."""
         root = self._project.config.root
         return str(path.relative_to(root) if path.is_relative_to(root) else path)
 
     def _commit_url(self) -> str:
-        """What a sha is appended to; nothing but an address of the web, which is what makes a link harmless."""
+        """The address that a hash is appended to; only web addresses, so that links are harmless."""
         url = self._project.config.show_commit_url
         return url if url.startswith(("https://", "http://")) else ""
 
@@ -192,7 +192,7 @@ class Contents:
 
 
 def _labels(places: Sequence[Where]) -> list[str]:
-    """Machine, environment and device, as far as they differ from place to place; the machine where nothing does."""
+    """Machine, environment and device, as far as they differ between places; the machine if nothing does."""
     own = {machine: [each for name, _, each in places if name == machine] for machine, _, _ in places}
     short = {machine: _told_apart(each) for machine, each in own.items()}
     if len(own) < 2 or len({each for _, _, each in places}) > 1 == max(len(set(each)) for each in own.values()):
@@ -208,8 +208,8 @@ def _labels(places: Sequence[Where]) -> list[str]:
 
 
 def _told_apart(names: Sequence[str]) -> dict[str, str]:
-    """Names of environments by what tells them apart: asv writes every requirement into them. The interpreter first, then as
-    many of the requirements as it takes."""
+    """Short names of environments, into whose names asv writes every requirement: the interpreter, then as many requirements
+    as it takes to tell them apart."""
     parts = {name: {_stem(word): word for word in name.split("-")} for name in names}
     stems = list(dict.fromkeys(stem for each in parts.values() for stem in each))
     telling = [stem for stem in stems if len({each.get(stem) for each in parts.values()}) > 1]
@@ -244,7 +244,7 @@ def _placed(event: Event, benchmark: int, own: Sequence[int]) -> Event:
 
 
 def _numbered(events: Sequence[Event]) -> tuple[list[Event], list[PageCommit]]:
-    """The events with numbers instead of commits that may be to blame, and those commits, each once."""
+    """The events with numbers instead of the commits that may be to blame, and these commits, each once."""
     numbers: dict[str, int] = {}
     every: list[PageCommit] = []
     done = []
@@ -261,14 +261,14 @@ def _numbered(events: Sequence[Event]) -> tuple[list[Event], list[PageCommit]]:
 
 
 def _rank(event: Event) -> tuple[int, bool, bool, int, float]:
-    """Sorts events: what is open first, then what counts, then the newest and the largest."""
+    """Sorts events: open ones first, then what counts, then the newest and the largest."""
     state = HELD.index(event.state) if event.state in HELD else len(HELD)
     size = abs(math.log(event.ratio)) if event.ratio else math.inf
     return state, not event.large, not event.gates, -event.first, -size
 
 
 def _newest(places: int, rows: Sequence[PageRow], broken: Sequence[PageBroken]) -> list[int]:
-    """The newest commit that anything was measured at, of each place."""
+    """The newest commit with a measurement, for each place."""
     found = [0] * places
     for place, at in (*((each.place, each.at) for each in rows), *((each.place, each.last) for each in broken)):
         found[place] = max(found[place], at)
@@ -276,7 +276,7 @@ def _newest(places: int, rows: Sequence[PageRow], broken: Sequence[PageBroken]) 
 
 
 def _results(places: int, rows: Sequence[PageRow]) -> tuple[int, ...]:
-    """The most results that a series has in each place."""
+    """See PageIndex.results."""
     found = [0] * places
     for row in rows:
         found[row.place] = max(found[row.place], len(row.measured.values) if row.measured is not None else 0)
@@ -284,14 +284,14 @@ def _results(places: int, rows: Sequence[PageRow]) -> tuple[int, ...]:
 
 
 def _stopped(broken: PageBroken, newest_there: int, newest: int) -> PageBroken:
-    """The failure, which is none of today where nothing is measured in its place any more."""
+    """The failure, which is not open if its place is no longer used."""
     return broken._replace(open=broken.open and newest - newest_there < RETIRED_AFTER)
 
 
 def _counts(
     places: int, groups: Sequence[Sequence[PageRow]], broken: Sequence[PageBroken]
 ) -> tuple[Mapping[str, int], ...]:
-    """See Index.counts. What has never had a value is in no row; it is among what is broken."""
+    """See PageIndex.counts. What has never had a value is in no row, only in `broken`."""
     found: list[Counter[str]] = [Counter() for _ in range(places)]
     failed: Counter[tuple[int, int]] = Counter()
     for row in _worst(groups):
@@ -304,13 +304,13 @@ def _counts(
 
 
 def _young(places: int, groups: Sequence[Sequence[PageRow]]) -> tuple[int, ...]:
-    """See Index.young."""
+    """See PageIndex.young."""
     found = Counter(row.place for row in _worst(groups) if row.status == "undecided" and row.lacks)
     return tuple(found[place] for place in range(places))
 
 
 def _worst(groups: Sequence[Sequence[PageRow]]) -> list[PageRow]:
-    """The row of each case in each place: that of the worst of its metrics that gate."""
+    """The row of each case in each place: that of the worst metric that gates."""
     worst: dict[tuple[int, str, int], PageRow] = {}
     for row in (each for group in groups for each in group if each.gates):
         key = row.benchmark, row.params, row.place
@@ -328,7 +328,7 @@ def _failing(broken: Sequence[PageBroken]) -> dict[tuple[int, int], int]:
 
 
 def _gone(row: PageRow, newest_there: int, newest: int) -> PageRow:
-    """The row, marked where its case is no longer measured, or nothing is in its place."""
+    """The row, marked if its case is no longer measured, or its place no longer used."""
     if newest - newest_there >= RETIRED_AFTER:
         return row._replace(status="gone", why="nothing is measured there now")
     if newest_there - row.at < GONE_AFTER or row.status in ("failed", "gone"):
@@ -337,7 +337,7 @@ def _gone(row: PageRow, newest_there: int, newest: int) -> PageRow:
 
 
 def _held(event: Event, alive: Set[tuple[int, str, int]]) -> Event:
-    """The event; a regression of what is no longer measured is not open."""
+    """The event, which is not open if its cases are no longer measured."""
     if event.state not in HELD or any((event.benchmark, event.metric, place) in alive for place in event.held):
         return event
     return event._replace(state="gone")
@@ -359,7 +359,7 @@ def _apart(
 
 
 def _shortened(groups: Sequence[Sequence[PageRow]]) -> list[PageRow]:
-    """The rows of all benchmarks; of those with the most cases only the worst one, as long as there are too many."""
+    """The rows of all benchmarks; while there are too many, only the worst row of those with the most cases."""
     left = sum(map(len, groups))
     folded: dict[int, list[PageRow]] = {}
     for index in sorted(range(len(groups)), key=lambda index: -len(groups[index])):

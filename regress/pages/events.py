@@ -1,5 +1,5 @@
 """Change points that are one event: of one metric of a benchmark, in one direction, in blamed ranges that overlap, whatever the
-case and the place."""
+case and the place. And events of many benchmarks that are one shift."""
 
 from __future__ import annotations
 
@@ -10,11 +10,16 @@ from dataclasses import dataclass
 
 from regress.acks.project import REASON
 from regress.errors import quoted
+from regress.history import Store
 from regress.model import ChangePoint, Verdict
-from regress.pages import SHA_DIGITS, Change, Event
+from regress.pages import SHA_DIGITS, Change, Event, PagePlace, PageShift, Where
 from regress.pages.branch import MOST_SUSPECTS, Branch
 from regress.pages.lines import Levelled, change_of
-from regress.trends.shifts import Range, at_one_commit, stood
+from regress.trends.manner import Manners
+from regress.trends.shifts import Moved, Range, Shifted, at_one_commit, reasons, shifts_of, stood
+
+MOST_COMMITS = 5
+"""Newest commits with changes whose results are read for how they were measured."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,7 @@ class _Member:
 def events_of(
     name: str, lines: Sequence[tuple[Levelled, int]], branch: Branch, commands: frozenset[str]
 ) -> tuple[Event, ...]:
-    """The events of one benchmark; `lines` are its series and the places that they were measured in."""
+    """The events of one benchmark; `lines` are its series, each with its place."""
     groups: dict[tuple[str, str], list[_Member]] = {}
     for found, place in lines:
         for point in found.changes:
@@ -47,15 +52,15 @@ def events_of(
 
 
 def _together(members: Sequence[_Member]) -> list[tuple[list[_Member], Range]]:
-    """Members by what their blamed ranges have in common; a case has one change of a kind in an event."""
+    """Members whose blamed ranges overlap, and what these have in common; an event has at most one change of a series."""
     ranges = {at: (each.change.good, each.change.last) for at, each in enumerate(members)}
     groups = at_one_commit(ranges, lambda at: id(members[at].found))
     return [(own := [members[at] for at in group], _to_blame(own, common)) for group, common in groups]
 
 
 def _to_blame(members: Iterable[_Member], common: Range) -> Range:
-    """What all ranges have in common, up to the likeliest commit of each: each range misses its commit now and then, so what is
-    left of many may be the answer of none."""
+    """What all ranges have in common, extended to the likeliest commit of each: a range misses its commit now and then, so the
+    intersection of many may contain the answer of none."""
     low, high = common
     for each in members:
         likeliest, measured = each.change.first, each.found.measured
@@ -123,20 +128,20 @@ def _event(
 
 
 def _stood(members: Sequence[_Member], lines: Sequence[tuple[Levelled, int]], good: str, last: str) -> tuple[int, ...]:
-    """The places in which a case of it was measured, and did not move there."""
+    """The places in which a case of it was measured and did not move."""
     moved, cases = {each.place for each in members}, {each.found.series.case for each in members}
     others = [(found, place) for found, place in lines if place not in moved and found.series.case in cases]
     return tuple(sorted({place for found, place in others if stood(found.series, found.changes, good, last)}))
 
 
 def _undone(member: _Member) -> tuple[int, int] | None:
-    """Where the change was that it took back."""
+    """Good and last commit of the change that it took back."""
     points = (each for each in member.found.changes if each.first == member.point.undoes)
     return next(((member.found.at[each.good], member.found.at[each.blamed[-1]]) for each in points), None)
 
 
 def _size(member: _Member) -> tuple[bool, bool, float]:
-    """What stands for an event is open if any is, large if any is, and then the largest."""
+    """Sorts members: the one that stands for the event is open if any is, then large if any is, then the largest."""
     ratio = member.change.ratio
     return member.point.is_open, member.point.large, abs(math.log(ratio)) if ratio else math.inf
 
@@ -153,11 +158,12 @@ def _state(members: Sequence[_Member]) -> str:
         return "recovered"
     if any(each.acknowledged is not None for each in held):
         return "acknowledged"
-    return "tentative" if all(each.state == "tentative" for each in held) else "open"
+    states = {each.state for each in held}
+    return "open" if "confirmed" in states else "tentative" if "tentative" in states else "relapsed"
 
 
 def _acknowledged(point: ChangePoint) -> tuple[str, str] | None:
-    """Nothing but an address of the web is a link, which is what makes it harmless."""
+    """In words, and a link, which is harmless as only a web address is one."""
     entry = point.acknowledged
     if entry is None:
         return None
@@ -165,7 +171,7 @@ def _acknowledged(point: ChangePoint) -> tuple[str, str] | None:
 
 
 def _accepting(name: str, members: Sequence[_Member], available: frozenset[str]) -> dict[str, str]:
-    """The command that acknowledges what is open of it."""
+    """The command that acknowledges what is open."""
     found = [each for each in members if each.point.is_open]
     if not found or "ack" not in available:
         return {}
@@ -179,7 +185,7 @@ def _accepting(name: str, members: Sequence[_Member], available: frozenset[str])
 def _commands(
     case: str, metric: str, branch: Branch, ends: tuple[int, int, int], suspects: int, available: frozenset[str]
 ) -> dict[str, str]:
-    """What can be run next; commands that this program does not have are left out. `ends` are good, first and last."""
+    """What can be run next, without commands that this program lacks. `ends` are good, first and last."""
     sha = [branch.commits[at].short for at in ends]
     every = {
         "bisect": quoted("regress", "bisect", case, sha[0], sha[2], "--metric", metric),
@@ -189,3 +195,52 @@ def _commands(
     if suspects < 2:
         del every["bisect"]  # there is no range to look for it in
     return {word: text for word, text in every.items() if word in available}
+
+
+# -- events of many benchmarks that are one ------------------------------------------------------------------------------
+
+
+def with_shifts(
+    events: Sequence[Event], names: Sequence[str], places: Sequence[PagePlace], branch: Branch
+) -> tuple[list[Event], tuple[PageShift, ...]]:
+    """The events, each with the number of its shift, and the shifts; `names` are those of the benchmarks."""
+    counted = [at for at, each in enumerate(events) if each.large and each.gates and each.state != "gone"]
+    sites = [(at, place) for at in counted for place in events[at].places]
+    wheres = [(each.machine, each.device, each.environment) for each in places]
+    moved = [_moved(events[at], place, names, wheres) for at, place in sites]
+    done, shifts = list(events), list[PageShift]()
+    for found in shifts_of(moved):
+        own = [sites[each] for each in found.members if done[sites[each][0]].shift is None]
+        for at, _ in own:
+            done[at] = done[at]._replace(shift=len(shifts))
+        if own:
+            shifts.append(_shift(found, own[0][1], [events[at] for at, _ in own], branch))
+    return done, tuple(shifts)
+
+
+def _moved(event: Event, place: int, names: Sequence[str], wheres: Sequence[Where]) -> Moved:
+    everywhere, quiet = (frozenset(wheres[each] for each in found) for found in (event.places, event.stood))
+    return Moved(names[event.benchmark], wheres[place], (event.good, event.last), everywhere, quiet, event.undoes)
+
+
+def _shift(found: Shifted, place: int, events: Sequence[Event], branch: Branch) -> PageShift:
+    before = branch.commits[found.undoes[0]].short if found.undoes is not None else ""
+    said = reasons(found, before, [[each.note] for each in events])
+    return PageShift(place, *found.range, len({each.benchmark for each in events}), found.suspect, said)
+
+
+def with_notes(
+    events: Sequence[Event], names: Sequence[str], places: Sequence[PagePlace], store: Store, branch: Branch
+) -> list[Event]:
+    """The events, with a note if the way they are measured changed at the same commit."""
+    manners = Manners(store)
+    newest = sorted({each.first for each in events if each.large and each.gates}, reverse=True)[:MOST_COMMITS]
+    done = []
+    for event in events:
+        note = ""
+        if event.large and event.gates and event.first in newest:
+            where, case = places[event.place], (names[event.benchmark], event.params)
+            ends = branch.commits[event.good].sha, branch.commits[event.first].sha
+            note = manners.changes(where.machine, where.environment, case, event.metric, ends)
+        done.append(event._replace(note=note))
+    return done

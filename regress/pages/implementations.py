@@ -13,21 +13,21 @@ from regress.pages import At, Combination, PageTime, Sides, Where
 from regress.pages.branch import Branch
 
 MOST_RELEASES = 12
-"""The newest ones."""
+"""Newest releases that are offered."""
 MOST_TRIES = 5
-"""Newest commits of a place that are looked at for one with several implementations."""
+"""Newest commits of a place that are searched for one with several implementations."""
 
 
 class Beside:
-    """Finds the Sides of benchmarks, and what is said of rounds. What is recorded of a commit is read once, and in full: the
-    index of a history is without what casts doubt on rounds."""
+    """Finds the Sides of benchmarks, and the flags of rounds. The results of a commit are read once and in full: the index of
+    a history lacks the flags."""
 
     def __init__(self, results: Path, branch: Branch, settings: Settings) -> None:
         self._store, self._branch, self._settings = Store(results), branch, settings
         self._loaded: dict[str, tuple[Recorded, ...]] = {}
 
     def of(self, name: str, every: Sequence[Series]) -> tuple[Sides, ...]:
-        """Of each place the newest commit first. `every` are the series of the benchmark; commits count in the branch's."""
+        """For each place, the newest commit first. `every` are the series of the benchmark; commits are those of the branch."""
         found = []
         for where, measured in _measured(every).items():
             newest = next(filter(None, (self._at(name, where, at) for at in measured[:MOST_TRIES])), None)
@@ -38,14 +38,14 @@ class Beside:
         return tuple(found)
 
     def flags(self, sha: str, series: Series) -> tuple[str, ...]:
-        """What the rounds of the case say at that commit, each once."""
+        """The flags of the case's rounds at that commit, each once."""
         where, case = (series.machine, series.device, series.environment), series.case
         rounds = (each for recorded in self._recorded(sha) for each in _on_device(recorded, case.name, where))
         return tuple(dict.fromkeys(flag for each in rounds if tuple(each.params) == case.params for flag in each.flags))
 
     @property
     def stamp(self) -> str:
-        """Another one where other releases are offered."""
+        """A word that changes with the releases that are offered."""
         return " ".join(map(str, self._releases))
 
     @property
@@ -70,7 +70,7 @@ class Beside:
 
 
 def _measured(every: Iterable[Series]) -> dict[Where, list[At]]:
-    """Of each place the commits with values, the newest first."""
+    """The commits with values of each place, the newest first."""
     found: dict[Where, set[At]] = {}
     for series in every:
         own = found.setdefault((series.machine, series.device, series.environment), set())
@@ -79,7 +79,7 @@ def _measured(every: Iterable[Series]) -> dict[Where, list[At]]:
 
 
 def _on_device(recorded: Recorded, name: str, where: Where) -> list[Round]:
-    """The rounds of the benchmark in that place; those of processes that did not come to name a device belong to each."""
+    """The rounds of the benchmark in that place; those that name no device, as their process failed early, belong to each."""
     machine, device, environment = where
     if (recorded.machine.name, recorded.environment) != (machine, environment):
         return []
@@ -132,5 +132,5 @@ def _timed(contender: Contender | None) -> PageTime | None:
 
 
 def _short(value: float) -> float:
-    """With as many digits as a page needs."""
+    """With the digits that a page needs."""
     return float(f"{value:.6g}")

@@ -41,7 +41,7 @@ def id_of(where: Where) -> str:
 
 
 class Maker:
-    """Makes the leaves of a report. Rows and events name their place by its number among `places`, in the order found."""
+    """Makes the leaves of a report. Rows and events name their place by its index in Part.places."""
 
     def __init__(
         self,
@@ -58,7 +58,8 @@ class Maker:
         self._review, self._explained = review, explained
         self._entries = read_benchmarks(results, [])
         self._store = Store(results)
-        self._anchors = Anchors(self._store.anchors(), settings, confirmed)
+        releases = [branch.commits[each.at].sha for each in branch.releases]
+        self._anchors = Anchors(self._store.anchors(), settings, confirmed, releases)
         self._taken = cache(self._rounds_at)
         self._beside = Beside(results, branch, settings)
 
@@ -77,18 +78,18 @@ class Maker:
 
     @cached_property
     def _common(self) -> str:
-        """Whatever else a page depends on: the settings, and this program, of which any part may decide what a page says."""
+        """Whatever else a page depends on: the settings, and the code of this program, any part of which may decide."""
         code = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(PACKAGE.rglob("*.py"))))
         return "\n".join((code.hexdigest(), repr(self._settings), *sorted(self._commands)))
 
     def _seen(self, name: str, newest: str) -> str:
-        """What was measured again of the benchmark, and the branch up to the newest commit that has to do with it."""
+        """What was measured again of the benchmark, and the branch up to the newest commit that concerns it."""
         at, again = self._branch.at, self._anchors.of(name)
         beside = [each.beside for every in again.values() for each in every if each.beside in at]
         return f"{self._branch.fingerprint(max((newest, *beside), key=at.__getitem__))} {again!r}"
 
     def _acknowledged(self, name: str) -> Iterator[str]:
-        """The acknowledgements that may act on the benchmark: those that do not name another one."""
+        """The acknowledgements that may apply to the benchmark: those that do not name another one."""
         for each in self._review.active:
             about = each.pattern.partition("(")[0]
             if about == name or about not in self._past.names:
@@ -147,8 +148,8 @@ class Maker:
         return [found for each in names for found in self._explained.get(each, ())]
 
     def _lost(self, found: Levelled, beside: Sequence[Levelled]) -> str:
-        """Since when its case was measured without a value of this metric, and why; empty where it has one at last. `beside`
-        are the series of its case and place."""
+        """Since when its case has been measured without a value of this metric, and why; empty if its newest measurement has
+        one. `beside` are the series of its case and place."""
         series = found.series
         if series.failures[-1] or max(each.latest for each in beside) == found.latest:
             return ""
@@ -161,8 +162,8 @@ class Maker:
         return self._review.of_changes(series, self._anchors.changes_of(series))
 
     def _described(self, name: str) -> tuple[tuple[str, ...], str]:
-        """Names of the parameters, and the code: as asv's list of benchmarks has them, which is one file, or else from the
-        results, all of which have to be read for it."""
+        """Names of the parameters, and the code: from asv's list of benchmarks, which is one file, or else from the results,
+        all of which have to be read."""
         entry = self._entries.get(name)
         if entry is None:
             benchmark = self._past.benchmark(name)
@@ -199,7 +200,7 @@ class Maker:
         )
 
     def _samples(self, found: Levelled) -> Samples | None:
-        """Of the newest value of a time; None where its rounds do not say."""
+        """The samples of the newest value of a time; None if its rounds have none."""
         series = found.series
         if series.metric.kind != "time":
             return None
@@ -220,7 +221,7 @@ def _whose(found: Levelled) -> tuple[Case, Where]:
 
 
 def _renumbered(line: Line, column: int, number: dict[int, int]) -> Line:
-    """The line with indices of the shard's own columns and commits."""
+    """The line with indices into the shard's own columns and commits."""
     move: Callable[[int], int] = number.__getitem__
     return replace(
         line,
@@ -239,6 +240,6 @@ def _word(*words: str) -> str:
 
 
 def shard_file(name: str) -> str:
-    """A name that any file system takes, and no two benchmarks have."""
+    """A unique file name that every file system accepts."""
     slug = re.sub(r"[^A-Za-z0-9_.]+", "-", name)[:60].strip(".-") or "benchmark"
     return f"{slug}-{hashlib.sha256(name.encode()).hexdigest()[:8]}.js"

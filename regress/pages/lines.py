@@ -1,8 +1,8 @@
 """One Series as a chart draws it: values with their intervals, levels between changes, and where something was different.
 
-Two rounds say little of their spread: an interval from them alone is as wide as they happen to lie apart. Where a commit has
-fewer than OWN rounds, the spread is that of the rounds around their commit's mean over the whole series, pooled. That of a
-corrected value is what its pairs tell.
+Two rounds say little about their spread: their interval is as wide as they happen to lie apart. If a commit has fewer than OWN
+rounds, the spread is pooled over the whole series: that of rounds around the mean of their commit. The interval of a corrected
+value comes from its pairs.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from regress.stats.summary import critical_t, mean_and_variance, median, summari
 from regress.trends.gating import that_gate
 
 KEPT_ROUNDS = 100_000
-"""Round values that a benchmark keeps for its page; of what is beyond, only how many there were."""
+"""Round values that a benchmark keeps for its page; of older rounds only their number is kept."""
 OFF = 4.0
-"""Standard deviations of noise from its level, beyond which a value speaks for itself alone."""
+"""Standard deviations of noise between a value and its level, beyond which the value is off its level."""
 DIGITS = 5
-"""Of a value, at least."""
+"""Least number of digits of a value."""
 MOST_DIGITS = 15
 """Digits of a float."""
 _WORDS = {"gpu_uuid": "device", "power_limit_w": "power limit (W)", "clock_limit_hz": "clock limit (Hz)"}
@@ -40,19 +40,19 @@ class Levelled:
     changes: tuple[ChangePoint, ...]
     at: Mapping[str, int]
     measured: tuple[int, ...]
-    """Where it has a value."""
+    """The commits with a value."""
     values: tuple[float, ...]
-    """There, corrected for the machine if known."""
+    """Their values, corrected for the machine if known."""
     levels: tuple[Level, ...]
     noise: float | None
     off: tuple[int, ...]
-    """Where a value lies off its level by more than noise and what counts."""
+    """The commits whose value is off its level by more than noise and the threshold."""
     speaks: frozenset[str] | None = None
-    """The commits at which a change of it is one of its case: None for all, empty for none."""
+    """The commits at which a change counts for its case: None for all, empty for none."""
 
     @property
     def gates(self) -> bool:
-        """Whether a check of the case would fail for it, or would have at some commit."""
+        """Whether it can fail a check of its case, or could at some commit."""
         return self.speaks is None or bool(self.speaks)
 
     def gates_at(self, change: ChangePoint) -> bool:
@@ -63,7 +63,7 @@ class Levelled:
         return self.measured[-1]
 
     def level_at(self, index: int) -> Level | None:
-        """The level that the series is on at a commit: of those that have begun, the one that began last."""
+        """The level of the series at a commit: the last one that has begun."""
         return next((each for each in reversed(self.levels) if each.first <= index), None)
 
 
@@ -96,7 +96,7 @@ def levelled(
 
 
 def _against(level: Level, before: Level, rule: Rule) -> str:
-    """The first letter of the verdict on a level against another; "x" where the two were measured in unlike ways."""
+    """The first letter of the verdict on a level against an earlier one; "x" if they were measured in different ways."""
     if level.way != before.way:
         return "x"
     if level.value > 0 and before.value > 0:
@@ -108,8 +108,7 @@ def _against(level: Level, before: Level, rule: Rule) -> str:
 
 
 def _noise(series: Series, levels: Sequence[Level], inside: Sequence[Sequence[float]]) -> float | None:
-    """Spread of the values inside each level around it, from the median of the distances; None where one value is all there
-    is."""
+    """Spread of the values around their levels, from the median distance; None if no level has two values."""
     apart: list[float] = []
     for level, values in zip(levels, inside, strict=True):
         if len(values) > 1 and level.value > 0:
@@ -120,7 +119,7 @@ def _noise(series: Series, levels: Sequence[Level], inside: Sequence[Sequence[fl
 
 
 def _off(levels: Sequence[Level], inside: Sequence[Mapping[int, float]], least: float, noise: float) -> tuple[int, ...]:
-    """Where values lie off their levels by `least` and by more than noise does."""
+    """The commits whose values are off their levels by more than `least` and noise."""
     border = max(least, OFF * noise)
     return tuple(
         sorted(
@@ -200,8 +199,7 @@ def change_of(each: ChangePoint, at: Mapping[str, int]) -> Change:
 
 
 def _per(values: Sequence[float], spans: Sequence[Span]) -> int:
-    """Into how many units one is divided, so that the smallest of the values has DIGITS of them; whole numbers stay as they
-    are."""
+    """See Line.per: such that the smallest value keeps DIGITS digits; whole numbers stay as they are."""
     if all(value == int(value) for value in itertools.chain(values, *spans)):
         return 1
     sizes = [abs(value) for value in values if value] or [1.0]
@@ -222,7 +220,7 @@ def _failures(series: Series) -> dict[str, tuple[int, ...]]:
 
 
 def _ticks(series: Series) -> list[tuple[int, str]]:
-    """Where it began to be measured differently, in words."""
+    """The commits since which it is measured differently, and how, in words."""
     if len(series.by_way) < 2:
         return []
     found = []
@@ -245,23 +243,23 @@ def _difference(before: Mapping[str, str], after: Mapping[str, str]) -> str:
 
 
 def _digits(value: float, digits: int) -> float:
-    """The value to this many digits, as a page needs no more; whole numbers (bytes, counts) as they are."""
+    """The value with this many digits, which is all a page needs; whole numbers (bytes, counts) as they are."""
     return float(f"{value:.{digits}g}") if math.isfinite(value) and value != int(value) else value
 
 
 OWN = 4
-"""Rounds that are enough for an interval of their own."""
+"""Rounds that suffice for an interval of their own."""
 LEAST_DF = 4
-"""Degrees of freedom of a pooled spread that is worth using."""
+"""Least degrees of freedom of a pooled spread."""
 ALPHA = 0.05
 NORMAL = 1.96
-"""Standard errors to either end of that interval, where the error is known."""
+"""Standard errors from the value to either end of that interval, if the error is known."""
 
 Span = tuple[float, float]
 
 
 def spans_of(series: Series) -> list[Span]:
-    """Ends of the 95 % interval of each value; where nothing tells them, the least and the largest round."""
+    """Ends of the 95 % interval of each value; if unknown, the smallest and the largest round."""
     pooled, corrected = _pooled(series), series.corrected
     return [
         _span_of(corrected[at]) if at in corrected else _span(rounds, interval, pooled)
@@ -276,7 +274,7 @@ def _span_of(corrected: Corrected) -> Span:
 
 
 def _pooled(series: Series) -> float | None:
-    """Half of the interval of one round, on logarithms; None where too few commits have several rounds."""
+    """Half the interval of one round, in logarithms; None if too few commits have several rounds."""
     squares, df = 0.0, 0
     for rounds in series.rounds:
         if len(rounds) > 1 and min(rounds) > 0:

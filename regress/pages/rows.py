@@ -15,11 +15,11 @@ from regress.units import counted, format_change
 
 SPARK_STEPS = 60
 LISTED_KINDS = ("time", "host", "memory", "tracked")
-"""Other metrics are listed where they have changed."""
+"""Metrics of other kinds are listed only if they have changed."""
 
 
 def row_of(found: Levelled, place: int, reference: int, threshold: float, column: int = 0, lost: str = "") -> PageRow:
-    """The row; `lost` says since when its case has other values only."""
+    """The row; `lost` says since when its case has values of other metrics only."""
     series, latest = found.series, found.latest
     status, why = ("gone", lost) if lost else status_of(found, threshold)
     since, doubt = _since(found, reference)
@@ -65,7 +65,7 @@ def severity(row: PageRow) -> tuple[int, float]:
 
 
 def status_of(found: Levelled, threshold: float) -> tuple[str, str]:
-    """The word for a series now, and where it is undecided, why."""
+    """The status of a series and, if it is undecided, the reason."""
     series = found.series
     if newest := series.failures[-1]:
         return "failed", newest  # it gave a number before, and skipped or not it gives none any more
@@ -81,6 +81,8 @@ def status_of(found: Levelled, threshold: float) -> tuple[str, str]:
         last = large[-1]
         if last.moved is Verdict.CHANGED:
             return "changed", ""
+        if last.state == "relapsed":
+            return last.state, ""
         return ("recovered" if last.state == "recovered" or last.recovered_by else "improved"), ""
     doubted = [each for each in found.changes if each.reasons and each.ratio and abs(math.log(each.ratio)) > threshold]
     if doubted:
@@ -96,7 +98,7 @@ def status_of(found: Levelled, threshold: float) -> tuple[str, str]:
 
 
 def _since(found: Levelled, reference: int) -> tuple[float | None, str]:
-    """Ratio of the newest value to the one at the reference or last before it, and what takes from it that it says anything."""
+    """Ratio of the newest value to the one at the reference or last before it, and why that ratio means nothing."""
     now, then = found.level_at(found.latest), found.level_at(reference)
     at = bisect_right(found.measured, reference) - 1
     if found.latest <= reference or now is None or then is None or now.way != then.way or not found.values[at] > 0:
@@ -112,8 +114,8 @@ def _stray(word: str, value: float, level: Level) -> str:
 
 
 def _spark(found: Levelled, threshold: float) -> str:
-    """A letter a step from the first level to the latest value: where the median of its values lies between the lowest and the
-    highest one, or in a span as wide as what counts, so that noise looks like noise."""
+    """A letter a step from the first level to the latest value: where the median of the step lies between the lowest and the
+    highest one. The span is at least as wide as the threshold, so that noise looks like noise."""
     series, first = found.series, found.levels[0].first
     long = found.latest + 1 - first
     steps = min(SPARK_STEPS, long)

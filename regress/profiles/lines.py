@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from regress.profiles.document import Bottleneck, Operation
 from regress.text.style import Style, visible
-from regress.text.table import Layout, Row
+from regress.text.table import Row, table, titles
 from regress.units import format_bytes, format_percent, format_time
 
 HEADS = ("operation", "device", "calls", "share", "total", "self", "mean", "busy", "copies", "idle", "host", "peak")
@@ -15,9 +15,7 @@ ALIGNS = "ll" + "r" * (len(HEADS) - 2)
 
 def operation_lines(operations: Iterable[Operation], style: Style) -> list[str]:
     """A table of the operations. `busy`, `copies` and `idle` are shares of the device's span, `host` is the mean beside it."""
-    rows = [Row(HEADS, color="bold", accent=0), *(Row(_cells(each)) for each in operations)]
-    layout = Layout.of(rows, ALIGNS, style)
-    return [line for row in rows for line in layout.lines(row, style)]
+    return table([titles(*HEADS), *(Row(_cells(each)) for each in operations)], ALIGNS, style)
 
 
 def bottleneck_lines(found: Sequence[Bottleneck], style: Style) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from regress.model import AnchorCheck, Report
+from regress.report.rows import range_words
 from regress.report.summary import when
 from regress.text.style import Style, visible
 from regress.units import format_change, format_interval, format_percent
@@ -36,8 +37,7 @@ def _notes(each: AnchorCheck, style: Style) -> list[str]:
 def _by(each: AnchorCheck) -> str:
     parts = []
     if each.moved:
-        least, most = (pick(move.ratio for move in each.moved) for pick in (min, max))
-        far = format_change(most) if least == most else f"{format_interval(least, most)} %"
+        far = range_words(move.ratio for move in each.moved)
         parts.append(f"{len({move.case for move in each.moved})} of {each.cases} cases by {far}")
     if each.together is not None:
         ratio, low, high, over = each.together

@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from regress.model import Bisection, Contrast, Probe, Report
 from regress.report.rows import metric_words
 from regress.text.style import Style, cut, paint, visible
-from regress.text.table import Layout, Row, align
-from regress.units import format_change, format_interval, format_pair
-
-__all__ = ["bisected", "bisection"]
+from regress.text.table import Layout, Row, align, titles
+from regress.units import counted, format_change, format_interval, format_pair
 
 _ALIGNS = "lrrrlrll"
 _SUBJECT_LIMIT = 50
@@ -31,12 +29,12 @@ def bisection(report: Report, style: Style) -> list[str]:
     found = report.bisection
     if found is None or found.change is None:
         return []
-    titles = ("before", "after", "change", "95 % interval", "rounds", "", "")
-    tables = [[_heading("both ends", *titles), _contrast(str(found.case), found.change)]]
+    columns = ("before", "after", "change", "95 % interval", "rounds", "", "")
+    tables = [[titles("both ends", *columns), _contrast(str(found.case), found.change)]]
     if found.probes:
-        tables.append([_heading("probes"), *(_probe(each, style) for each in found.probes)])
+        tables.append([titles("probes", columns=len(_ALIGNS)), *(_probe(each, style) for each in found.probes)])
     if found.step is not None and found.parent is not None:
-        tables.append([_heading("verified"), _contrast(_between(found), found.step)])
+        tables.append([titles("verified", columns=len(_ALIGNS)), _contrast(_between(found), found.step)])
     layout = Layout.of([row for table in tables for row in table], _ALIGNS, style)
     lines = [line for table in tables for line in (*(one for row in table for one in layout.lines(row, style)), "")]
     return [*lines, *_notes(found, style)]
@@ -51,10 +49,6 @@ def bisected(report: Report, style: Style) -> list[str]:
 
 def _metric(found: Bisection) -> str:
     return metric_words(found.change.metric.name) if found.change is not None else ""
-
-
-def _heading(title: str, *titles: str) -> Row:
-    return Row((title, *(titles or ("",) * (len(_ALIGNS) - 1))), color="bold", accent=0)
 
 
 def _between(found: Bisection) -> str:
@@ -79,7 +73,7 @@ def _probe(each: Probe, style: Style) -> Row:
     mark, color = _STATES[each.state]
     subject = visible(each.commit.subject)
     name = f"{each.commit.short} {subject if style.verbose else cut(subject, _SUBJECT_LIMIT)}"
-    left = "1 commit left" if each.left == 1 else f"{each.left} commits left"
+    left = f"{counted(each.left, 'commit')} left"
     change = _change(each.ratio, each.low, each.high, exact=each.low == each.high)
     pairs = str(each.pairs) if each.pairs else ""
     note = ", ".join(filter(None, [left, visible(each.reason)]))

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from regress.model import CallProfile, Explanation, KernelUse, Report, Totals
-from regress.report.failures import failure_lines
-from regress.text.style import Style, pad, paint, visible
-from regress.text.table import Layout, Row
+from regress.model import CallProfile, Explanation, KernelUse, OperatorUse, PartUse, Report
+from regress.report.explained import size_words
+from regress.report.failures import case_lines
+from regress.text.style import Style, paint, visible
+from regress.text.table import Row, align, table, titles
 from regress.units import format_bytes, format_change, format_number, format_percent, format_rate, format_time
-
-__all__ = ["call_profiles"]
 
 _FEW = 8
 """Operators and kernels that are shown without -v."""
@@ -25,25 +24,14 @@ def call_profiles(report: Report, style: Style) -> list[str]:
     lines += _fully(good, style)
     for each in report.profiled:
         if each.failure is not None:
-            word, color = ("/", "dim") if each.failure.kind == "skipped" else ("!", "bold red")
-            lines.append(f"{paint(word, color, style)} {visible(str(each.case))}")
-            lines += [*failure_lines([("", each.failure)], style), ""]
+            lines += [*case_lines(each.case, each.failure, style), ""]
     return lines
 
 
 def _side_by_side(found: list[CallProfile], style: Style) -> list[str]:
     parts = any(each.component for each in found)
-    heads = (
-        "component" if parts else "profiled",
-        "share" if parts else "",
-        "call",
-        "busy",
-        "idle",
-        "launches",
-        "bottleneck",
-        "bound by",
-    )
-    rows = [Row(heads, color="bold", accent=0)]
+    first = ("component", "share") if parts else ("profiled", "")
+    rows = [titles(*first, "call", "busy", "idle", "launches", "bottleneck", "bound by")]
     for each in found:
         totals = each.totals
         assert totals is not None
@@ -61,7 +49,7 @@ def _side_by_side(found: list[CallProfile], style: Style) -> list[str]:
                 )
             )
         )
-    return [*_table(rows, "lrrrrrll", style), ""]
+    return [*table(rows, "lrrrrrll", style), ""]
 
 
 def _fully(found: list[CallProfile], style: Style) -> list[str]:
@@ -73,16 +61,14 @@ def _against(found: list[CallProfile], difference: Explanation, style: Style) ->
     base, head = found
     lines = [f"  base  {visible(str(base.case))}", f"  head  {visible(str(head.case))}", ""]
     rows: list[tuple[str, ...]] = [("of a call", "base", "head", "difference"), *totals_against(base, head)]
-    lines += [*_table(_rows(rows), "lrrr", style), ""]
-    uses = [*difference.kernels, *difference.copies]
-    shown = uses if style.verbose else uses[:_FEW]
-    rows = [("kernel or copy", "base", "head", "difference")]
-    for each in shown:
+    lines += [*table(_rows(rows), "lrrr", style), ""]
+    compared = list[tuple[str, ...]]()
+    for each in (*difference.kernels, *difference.copies):
         named = [visible(use.label) for use in (each.base, each.head) if use is not None]
         seconds = (use.seconds if use is not None else 0.0 for use in (each.base, each.head))
-        rows.append(_difference(" -> ".join(dict.fromkeys(named)), *seconds))
-    if len(rows) > 1:
-        lines += [*_table([*_rows(rows), *_more(len(uses) - len(shown), 4)], "lrrr", style), ""]
+        compared.append(_difference(" -> ".join(dict.fromkeys(named)), *seconds))
+    if compared:
+        lines += [*table(_first(("kernel or copy", "base", "head", "difference"), compared, style), "lrrr", style), ""]
     lines += [f"  {visible(each.text)}" for each in difference.causes]
     lines += [f"  note  {visible(each)}" for each in difference.warnings]
     return [*lines, ""] if lines[-1] else lines
@@ -119,7 +105,7 @@ def _in_full(found: CallProfile, style: Style) -> list[str]:
         (_gaps(found), "lrl"),
     ):
         if len(rows) > 1:
-            lines += [*_table(rows, aligns, style), ""]
+            lines += [*table(rows, aligns, style), ""]
     return [*lines, *_verdict(found), ""]
 
 
@@ -135,7 +121,7 @@ def _sums(found: CallProfile) -> list[Row]:
         ("kernels", totals.kernels_s, _times(totals.launches, "launch", "es")),
         ("copies", totals.copies_s, _times(totals.copies, "cop", "ies", "y")),
     ):
-        rows.append((name, _time(seconds), _share(seconds, totals), number))
+        rows.append((name, _time(seconds), _share(seconds, found), number))
     rows.append(("the host in CUDA", _time(totals.host_busy_s), "", "without waiting"))
     waits = _times(totals.synchronizations, "synchronization", "s")
     return _rows([*rows, ("host waiting", _time(totals.waiting_s), "", waits)])
@@ -156,17 +142,17 @@ def _totals(found: CallProfile) -> list[Row]:
     if found.on_device:
         asked = f"{_times(totals.launches, 'launch', 'es')}, {_times(totals.copies, 'cop', 'ies', 'y')}"
         rows += [
-            ("device busy", _time(totals.device_busy_s), _share(totals.device_busy_s, totals), asked),
-            ("device idle", _time(totals.idle_s), _share(totals.idle_s, totals), ""),
+            ("device busy", _time(totals.device_busy_s), _share(totals.device_busy_s, found), asked),
+            ("device idle", _time(totals.idle_s), _share(totals.idle_s, found), ""),
         ]
         waits = _times(totals.synchronizations, "synchronization", "s")
-        rows.append(("host waiting", _time(totals.waiting_s), _share(totals.waiting_s, totals), waits))
+        rows.append(("host waiting", _time(totals.waiting_s), _share(totals.waiting_s, found), waits))
         beside = f"{_time(totals.overlap_s)} of it while the device was" if totals.overlap_s else ""
-        rows.append(("host busy", _time(totals.host_busy_s), _share(totals.host_busy_s, totals), beside))
+        rows.append(("host busy", _time(totals.host_busy_s), _share(totals.host_busy_s, found), beside))
     if found.host_s:
-        rows.append(("the host's part", _time(found.host_s), _share(found.host_s, totals), ""))
+        rows.append(("the host's part", _time(found.host_s), _share(found.host_s, found), ""))
     if totals.profiler_s:
-        own = _time(totals.profiler_s), _share(totals.profiler_s, totals)
+        own = _time(totals.profiler_s), _share(totals.profiler_s, found)
         rows.append(("profiler itself", *own, "in the times above"))
     if found.memory is not None:
         used = f"{format_bytes(found.memory.allocated_bytes / found.calls)} allocated a call"
@@ -176,52 +162,56 @@ def _totals(found: CallProfile) -> list[Row]:
 
 
 def _parts(found: CallProfile, style: Style) -> list[Row]:
-    totals = found.totals
-    assert totals is not None
-    rows = [("component", "uses", "device", "share", "host", "launches")]
-    shown = found.parts if style.verbose else found.parts[:_FEW]
-    for each in shown:
-        share = _share(each.device_s if found.on_device else each.host_s, totals)
-        numbers = _time(each.device_s) if found.on_device else "", share, _time(each.host_s), _count(each.launches)
-        rows.append((visible(each.name), _count(each.uses), *numbers))
-    return [*_rows(rows), *_more(len(found.parts) - len(shown), len(rows[0]))]
+    def cells(each: PartUse) -> tuple[str, ...]:
+        times = _times_of(each.device_s, each.host_s, found)
+        return (visible(each.name), _count(each.uses), *times, _count(each.launches))
+
+    return _first(("component", "uses", "device", "share", "host", "launches"), map(cells, found.parts), style)
 
 
 def _operators(found: CallProfile, style: Style) -> list[Row]:
-    totals = found.totals
-    assert totals is not None
-    shown = found.operators if style.verbose else found.operators[:_FEW]
-    rows = [("operator, alone", "calls", "device", "share", "host", "launches")]
-    for each in shown:
-        share = _share(each.own_device_s if found.on_device else each.own_host_s, totals)
-        device = _time(each.own_device_s) if found.on_device else ""
-        times = device, share, _time(each.own_host_s), _count(each.launches)
-        rows.append((visible(each.name), _count(each.calls), *times))
-    return [*_rows(rows), *_more(len(found.operators) - len(shown), len(rows[0]))]
+    def cells(each: OperatorUse) -> tuple[str, ...]:
+        times = _times_of(each.own_device_s, each.own_host_s, found)
+        return (visible(each.name), _count(each.calls), *times, _count(each.launches))
+
+    heads = ("operator, alone", "calls", "device", "share", "host", "launches")
+    return _first(heads, map(cells, found.operators), style)
+
+
+def _times_of(device_s: float, host_s: float, found: CallProfile) -> tuple[str, str, str]:
+    """On the device, the share of the whole, and on the host."""
+    share = _share(device_s if found.on_device else host_s, found)
+    return _time(device_s) if found.on_device else "", share, _time(host_s)
 
 
 def _api_calls(found: CallProfile, style: Style) -> list[Row]:
     """What is shown of the host's part where no operators were recorded."""
     uses = found.api_calls if style.verbose or not found.operators else ()
-    shown = uses if style.verbose else uses[:_FEW]
-    rows = [("CUDA API", "calls", "host", "a call")]
-    for each in shown:
-        rows.append((visible(each.name), _count(each.calls), _time(each.seconds), _time(each.seconds / each.calls)))
-    return [*_rows(rows), *_more(len(uses) - len(shown), len(rows[0]))]
+    cells = (
+        (visible(each.name), _count(each.calls), _time(each.seconds), _time(each.seconds / each.calls)) for each in uses
+    )
+    return _first(("CUDA API", "calls", "host", "a call"), cells, style)
 
 
 def _kernels(found: CallProfile, uses: tuple[KernelUse, ...], title: str, style: Style) -> list[Row]:
-    totals = found.totals
-    assert totals is not None
-    shown = uses if style.verbose else uses[:_FEW]
-    rows = [(title, "launches" if title == "kernel" else "times", "device", "share", "host", "", "in")]
-    for each in shown:
+    def cells(each: KernelUse) -> tuple[str, ...]:
+        host = _time(each.host_s) if found.totals is not None and found.totals.span_s else ""
         what = _copied(each) if each.bytes else _launch(each)
-        host = _time(each.host_s) if totals.span_s else ""
-        times = _time(each.seconds), _share(each.seconds, totals), host
-        name = visible(each.label)
-        rows.append((name, _count(each.launches), *times, what, visible(each.operators[0]) if each.operators else ""))
-    return [*_rows(rows), *_more(len(uses) - len(shown), len(rows[0]))]
+        times = _time(each.seconds), _share(each.seconds, found), host
+        operator = visible(each.operators[0]) if each.operators else ""
+        return (visible(each.label), _count(each.launches), *times, what, operator)
+
+    counted = "launches" if title == "kernel" else "times"
+    return _first((title, counted, "device", "share", "host", "", "in"), map(cells, uses), style)
+
+
+def _first(heads: tuple[str, ...], cells: Iterable[tuple[str, ...]], style: Style) -> list[Row]:
+    """The titles and rows of a table; unless verbose the first rows, and how many more there are."""
+    every = list(cells)
+    shown = every if style.verbose else every[:_FEW]
+    left = len(every) - len(shown)
+    more = [Row((f"… and {left} more with -v", *("",) * (len(heads) - 1)))] if left else []
+    return [*_rows([heads, *shown]), *more]
 
 
 def _copied(use: KernelUse) -> str:
@@ -231,7 +221,7 @@ def _copied(use: KernelUse) -> str:
 
 def _launch(use: KernelUse) -> str:
     """Grid and block of its longest launch, and its occupancy."""
-    sizes = [" x ".join(str(each) for each in size) for size in (use.grid, use.block) if size is not None]
+    sizes = [size_words(size) for size in (use.grid, use.block) if size is not None]
     occupancy = f", occupancy {format_percent(use.occupancy)}" if use.occupancy is not None else ""
     return f"<{', '.join(sizes)}>{occupancy}" if sizes else ""
 
@@ -249,7 +239,7 @@ def _gaps(found: CallProfile) -> list[Row]:
 # -- words ---------------------------------------------------------------------------------------------------------------
 
 
-def _verdict(found: CallProfile) -> Iterator[str]:
+def _verdict(found: CallProfile) -> list[str]:
     """What takes the most, its limit, what to try, and where the trace is."""
     whole = _whole(found) if found.totals is not None and found.totals.span_s else "the device's time"
     lines = [("bottleneck", f"{_bottleneck(found)} of {whole}")] if found.bottleneck is not None else []
@@ -258,8 +248,7 @@ def _verdict(found: CallProfile) -> Iterator[str]:
     lines += [("note", visible(flag)) for flag in found.flags]
     if found.trace:
         lines.append(("trace", f"{visible(found.trace)} (opens in https://ui.perfetto.dev)"))
-    width = max((len(word) for word, _ in lines), default=0)
-    return (f"  {pad(word, width)}  {text}" for word, text in lines)
+    return [f"  {line}" for line in align(lines)]
 
 
 def _idle(found: CallProfile) -> str:
@@ -293,7 +282,9 @@ def _times(number: float, noun: str, several: str, one: str = "") -> str:
     return f"{_count(number)} {noun}{one if number == 1 else several}"
 
 
-def _share(seconds: float, totals: Totals) -> str:
+def _share(seconds: float, found: CallProfile) -> str:
+    totals = found.totals
+    assert totals is not None
     whole = totals.span_s or totals.device_busy_s
     return format_percent(round(seconds, 10) / whole) if whole > 0 else ""
 
@@ -304,8 +295,3 @@ def _rows(cells: Iterable[tuple[str, ...]]) -> list[Row]:
 
 def _more(count: int, columns: int) -> list[Row]:
     return [Row((f"… and {count} more with -v", *("",) * (columns - 1)))] if count > 0 else []
-
-
-def _table(rows: list[Row], aligns: str, style: Style) -> list[str]:
-    layout = Layout.of(rows, aligns, style)
-    return [line for row in rows for line in layout.lines(row, style)]

@@ -7,13 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from regress.model import Breakage, Changed, Report, Shift, Verdict, outside
-from regress.report.rows import metric_words
+from regress.report.rows import metric_words, range_words
 from regress.report.together import FEWEST, how_far
 from regress.text.style import Style, cut, visible
-from regress.text.table import Layout, Row
+from regress.text.table import Layout, Row, titles
 from regress.units import format_change, format_interval, format_pair
-
-__all__ = ["ALIGNS", "broken_row", "changes", "folded_line", "row", "shift_row", "tables"]
 
 ALIGNS = "lrrrllll"
 _SUBJECT_LIMIT = 50
@@ -24,7 +22,7 @@ def changes(report: Report, style: Style) -> list[str]:
     found = tables(report, style)
     titled = [table for table in found.values() if any(table[0].cells[1:])]
     for table in titled[1:]:
-        table[0] = _title(table[0].cells[0])
+        table[0] = titles(table[0].cells[0], columns=len(ALIGNS))
     layout = Layout.of([one for table in found.values() for one in table], ALIGNS, style)
     lines = [
         line for table in found.values() for line in (*(text for one in table for text in layout.lines(one, style)), "")
@@ -52,16 +50,16 @@ def tables(report: Report, style: Style) -> dict[str, list[Row]]:
     several = len({(each.machine, each.environment, each.device) for each in report.changes}) > 1
     changed = {
         title: [
-            Row((title, "before", "after", "change", "95 % interval", "", "", ""), color="bold", accent=0),
+            titles(title, "before", "after", "change", "95 % interval", columns=len(ALIGNS)),
             *(one for each in _together(found, style) for one in _rows(each, several)),
         ]
         for title, found in chosen
         if found
     }
     moved = [shift_row(each) for each in report.shifts if each.new or any(map(_is_open, each.changes))]
-    shifts = {"moved at once": [_title("moved at once"), *moved]} if moved else {}
+    shifts = {"moved at once": [titles("moved at once", columns=len(ALIGNS)), *moved]} if moved else {}
     broken, known = (
-        {title: [_title(title), *_broken_rows(own, style)]} if own else {}
+        {title: [titles(title, columns=len(ALIGNS)), *_broken_rows(own, style)]} if own else {}
         for title, own in (
             ("stopped giving numbers", [each for each in report.breakages if each.new]),
             ("no numbers, known", [each for each in report.breakages if not each.new]),
@@ -70,14 +68,10 @@ def tables(report: Report, style: Style) -> dict[str, list[Row]]:
     return broken | shifts | changed | known
 
 
-def _title(words: str) -> Row:
-    return Row((words, *("",) * (len(ALIGNS) - 1)), color="bold", accent=0)
-
-
 def _is_open(changed: Changed) -> bool:
     point = changed.point
     worse = point.moved is Verdict.REGRESSED and point.large and not point.recovered_by
-    return worse and point.acknowledged is None
+    return worse and point.state != "relapsed" and point.acknowledged is None
 
 
 def _shown(changed: Changed, style: Style) -> bool:
@@ -108,11 +102,9 @@ def _rows(group: Sequence[Changed], several: bool) -> Iterator[Row]:
         yield from (row(each, several) for each in group)
         return
     farthest = max(group, key=lambda each: abs(math.log(each.point.ratio or 1.0)))
-    ratios = [each.point.ratio for each in group if each.point.ratio is not None]
-    low, high = format_change(min(ratios)), format_change(max(ratios))
     most_of_all = row(farthest, several)
     name = f"{visible(farthest.case.name)}: {len(group)} cases"
-    change = low if low == high else f"{format_interval(min(ratios), max(ratios))} %"
+    change = range_words(each.point.ratio for each in group)
     most = f"most in {visible(str(farthest.case))}"
     yield replace(
         most_of_all, cells=(name, "", "", change, "", *most_of_all.cells[5:7], f"{most_of_all.cells[7]}, {most}")
@@ -122,11 +114,10 @@ def _rows(group: Sequence[Changed], several: bool) -> Iterator[Row]:
 def shift_row(shift: Shift) -> Row:
     """The cells of many benchmarks that moved at one commit: how far, what speaks for another cause, and nobody to blame."""
     most = shift.changes[0]
-    ratios = [each.point.ratio for each in shift.changes if each.point.ratio is not None]
     ends = list(dict.fromkeys(visible(each.short) for each in (shift.blamed[0], shift.blamed[-1])))
     where = (f"on {_place(shift)}", f"at {' to '.join(ends)}", f"most in {visible(str(most.case))}")
     words = (*map(visible, shift.reasons), *where)
-    change = f"{format_interval(min(ratios), max(ratios))} %" if ratios else ""
+    change = range_words(each.point.ratio for each in shift.changes)
     kinds = {each.metric.name for each in shift.changes}
     metric = metric_words(kinds.pop()) if len(kinds) == 1 else ""
     mark, color = most.point.moved.look
@@ -167,7 +158,7 @@ def broken_row(broken: Breakage, several: bool = False) -> Row:
 def row(changed: Changed, several: bool = False) -> Row:
     """The cells of one change; with its place where there are several."""
     point, metric = changed.point, changed.metric
-    mark, color = point.moved.look
+    mark, color = (Verdict.CHANGED if point.state == "relapsed" else point.moved).look
     interval = format_interval(point.low, point.high) if point.low != point.high else "exact" if point.ratio else ""
     change = format_change(point.ratio) if point.ratio is not None else "from zero" if not point.before else "to zero"
     columns = (
@@ -209,8 +200,10 @@ def _notes(changed: Changed) -> tuple[str, ...]:
         notes.append("takes an earlier regression back")
     if point.recovered_by:
         notes.append(f"recovered by {visible(point.recovered_by[:8])}")
+    lost = ["improvement lost again"] if point.state == "relapsed" else []
     if point.moved is Verdict.REGRESSED and point.undoes:
-        notes.append(f"lost again: back at the level of before {visible(point.undoes[:8])}")
+        lost.append(f"back at the level of before {visible(point.undoes[:8])}")
+    notes += [": ".join(lost)] * bool(lost)
     return (*notes, *map(visible, point.reasons))
 
 

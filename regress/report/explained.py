@@ -6,11 +6,12 @@ The parts of a difference are printed in one scale with the digits of the smalle
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from regress.model import Comparison, Explained, Explanation, KernelDiff, KernelUse, Report
 from regress.text.style import Style, cut, paint, visible
-from regress.text.table import Layout, Row, align
+from regress.text.table import Row, align, table, titles
 from regress.units import (
     format_bytes,
     format_change,
@@ -21,19 +22,6 @@ from regress.units import (
     format_sum,
     format_time,
 )
-
-__all__ = [
-    "amount",
-    "because",
-    "block",
-    "configuration_lines",
-    "count",
-    "explained",
-    "part_rows",
-    "sentence",
-    "sentences",
-    "why",
-]
 
 KERNELS = ("kernel", "before", "after", "difference", "launches", "what", "matched by", "operator")
 ALIGNS = "lrrrrlll"
@@ -169,9 +157,7 @@ def _kernels(found: Explanation, style: Style) -> list[str]:
     rows = _kernel_rows(found, style)
     if not rows:
         return []
-    table = [Row(KERNELS, color="bold", accent=0), *rows]
-    layout = Layout.of(table, ALIGNS, style)
-    lines = ["", *(line for row in table for line in layout.lines(row, style))]
+    lines = ["", *table([titles(*KERNELS), *rows], ALIGNS, style)]
     left = len(found.kernels) + len(found.copies) - len(rows)
     lines += [f"    {left} more with little or no change (-v lists them)"] if left else []
     return [*lines, *_configurations(found), ""]
@@ -239,34 +225,27 @@ def was_line(each: KernelDiff) -> list[str]:
 
 
 def _configuration(base: KernelUse, head: KernelUse) -> Iterator[tuple[str, str]]:
-    rows: tuple[tuple[str, object, object], ...] = (
-        ("grid", _size(base.grid), _size(head.grid)),
-        ("block", _size(base.block), _size(head.block)),
-        ("registers", base.registers, head.registers),
-        ("shared memory", _bytes(base.shared_bytes), _bytes(head.shared_bytes)),
-        ("occupancy", _percent(base.occupancy), _percent(head.occupancy)),
-        ("time a launch", _each(base), _each(head)),
+    rows: tuple[tuple[str, Any, Any, Callable[[Any], str]], ...] = (
+        ("grid", base.grid, head.grid, size_words),
+        ("block", base.block, head.block, size_words),
+        ("registers", base.registers, head.registers, str),
+        ("shared memory", base.shared_bytes, head.shared_bytes, format_bytes),
+        ("occupancy", base.occupancy, head.occupancy, format_percent),
+        ("time a launch", _launch_s(base), _launch_s(head), format_time),
     )
-    for word, one, other in rows:
+    for name, one, other, words in rows:
         if one is not None or other is not None:
-            before, after = ("-" if value is None else str(value) for value in (one, other))
-            yield word, before if before == after else f"{before} -> {after}"
+            before, after = ("-" if value is None else words(value) for value in (one, other))
+            yield name, before if before == after else f"{before} -> {after}"
 
 
-def _size(size: tuple[int, int, int] | None) -> str | None:
-    return None if size is None else " x ".join(map(str, size))
+def size_words(size: tuple[int, int, int]) -> str:
+    """Of a grid or block: "128 x 1 x 1"."""
+    return " x ".join(map(str, size))
 
 
-def _bytes(size: int | None) -> str | None:
-    return None if size is None else format_bytes(size)
-
-
-def _percent(share: float | None) -> str | None:
-    return None if share is None else format_percent(share)
-
-
-def _each(use: KernelUse) -> str | None:
-    return format_time(use.seconds / use.launches) if use.launches else None
+def _launch_s(use: KernelUse) -> float | None:
+    return use.seconds / use.launches if use.launches else None
 
 
 # -- what was changed ----------------------------------------------------------------------------------------------------

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from regress.model import Comparison, Failure, Verdict
+from regress.model import Case, Comparison, Failure, Verdict
 from regress.report.rows import reasons_of
 from regress.text.style import Style, paint, visible
-
-__all__ = ["alike", "failure_lines", "failures_of", "name_of", "reasons_beside", "without_values"]
 
 
 def without_values(comparisons: Iterable[Comparison], style: Style) -> list[list[str]]:
@@ -79,3 +77,13 @@ def failures_of(comparison: Comparison) -> list[tuple[str, Failure]]:
     if base is not None and head is not None and (base.message, base.where) == (head.message, head.where):
         return [("on both sides", head)]
     return [(words, each) for words, each in (("on base", base), ("on head", head)) if each is not None]
+
+
+def case_lines(case: Case, failure: Failure, style: Style) -> list[str]:
+    """A case that gave no number, and why."""
+    mark, color = verdict_of(failure).look
+    return [f"{paint(mark, color, style)} {visible(str(case))}", *failure_lines([("", failure)], style)]
+
+
+def verdict_of(failure: Failure) -> Verdict:
+    return Verdict.SKIPPED if failure.kind == "skipped" else Verdict.FAILED

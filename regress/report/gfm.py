@@ -15,8 +15,6 @@ from dataclasses import dataclass, replace
 from regress.text.style import cut, visible
 from regress.text.table import Row
 
-__all__ = ["PagePart", "code", "fence", "fit", "fold", "table", "words"]
-
 _LONGEST = 300
 """Columns of a cell: a name of a hundred thousand characters must not be the whole page."""
 

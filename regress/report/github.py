@@ -22,8 +22,6 @@ from regress.report.rows import in_words, row
 from regress.report.together import Together, gathered, how_far, weight_of
 from regress.text.style import Style, cut, visible
 
-__all__ = ["render"]
-
 _MOST = 10
 _LONGEST = 255
 """Characters of a title."""
@@ -141,7 +139,7 @@ def _failed(report: Report) -> Iterator[Annotation]:
 
 def _changed(report: Report) -> Iterator[Annotation]:
     """What stopped giving numbers is an error where it is new, as is a regression, the farthest first; what is new and not
-    sure yet is a warning."""
+    sure yet is a warning, and a short improvement that ended a notice."""
     for broken in (each for each in report.breakages if each.new):
         cells, where = changes.broken_row(broken).cells, broken.failure.where
         yield Annotation("error", f"stopped giving numbers: {cells[0]}", (in_words(cells),), where)
@@ -152,9 +150,10 @@ def _changed(report: Report) -> Iterator[Annotation]:
     for each in sorted((one for one in new if one.point.is_open), key=lambda one: -how_far(one.point.ratio)):
         cells = changes.row(each).cells
         yield Annotation("error", f"regressed: {cells[0]}", (in_words(cells),))
-    for each in (one for one in new if one.point.state == "tentative" and one.point.moved is Verdict.REGRESSED):
+    milder: dict[str, Type] = {"tentative": "warning", "relapsed": "notice"}
+    for each in (one for one in new if one.point.state in milder and one.point.moved is Verdict.REGRESSED):
         cells = changes.row(each).cells
-        yield Annotation("warning", f"tentative: {cells[0]}", (in_words(cells),))
+        yield Annotation(milder[each.point.state], f"{each.point.state}: {cells[0]}", (in_words(cells),))
 
 
 def _others(report: Report) -> Iterator[Annotation]:

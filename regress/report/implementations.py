@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from regress.model import Contender, Crossover, Implementations, Report, Standing
 from regress.report.rows import metric_words
 from regress.text.style import Style, paint, visible
-from regress.text.table import Layout, Row
+from regress.text.table import Row, table, titles
 from regress.units import MISSING, format_alike, format_change, format_interval
-
-__all__ = ["aligns", "crossovers", "implementations", "reasons", "sentences", "table", "title"]
 
 _FEW = 3
 """Reasons that are shown without -v."""
@@ -20,12 +18,8 @@ def implementations(report: Report, style: Style) -> list[str]:
     """A table for each benchmark; below it the crossovers, and what speaks against telling implementations apart."""
     lines: list[str] = []
     for found in report.implementations:
-        rows = table(found, style, mark="*")
-        layout = Layout.of(rows, aligns(found), style)
-        lines += [
-            f"  {paint(title(found), 'bold', style)}",
-            *(one for each in rows for one in layout.lines(each, style)),
-        ]
+        own = table(rows(found, style, mark="*"), aligns(found), style)
+        lines += [f"  {paint(title(found), 'bold', style)}", *own]
         lines += [f"  {line}" for line in (*crossovers(found), *reasons(found, style))]
         lines.append("")
     return lines
@@ -44,13 +38,11 @@ def aligns(found: Implementations) -> str:
     return f"l{'r' * len(found.names)}l"
 
 
-def table(found: Implementations, style: Style, mark: str = "") -> list[Row]:
+def rows(found: Implementations, style: Style, mark: str = "") -> list[Row]:
     """The rows, below the titles of their columns. The fastest one's time bears the mark; of what has no time stands how it
     failed."""
     names = ", ".join(map(visible, found.param_names))
-    heads = Row(
-        (names, *(f"{visible(name)}{_beside(mark, False)}" for name in found.names), "fastest"), color="bold", accent=0
-    )
+    heads = titles(names, *(f"{visible(name)}{_beside(mark, False)}" for name in found.names), "fastest")
     return [heads, *(_row(each, found, style, mark) for each in found.standings)]
 
 

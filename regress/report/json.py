@@ -17,8 +17,6 @@ from regress.model import Report
 from regress.report.shapes import DOCUMENTS, ENVELOPE, ITSELF, Key, is_list, keys, report_keys
 from regress.text.style import Style
 
-__all__ = ["document", "render", "schema"]
-
 
 def render(report: Report, style: Style) -> str:
     """The document as text, ending with a newline. The style changes nothing."""

@@ -21,8 +21,6 @@ from regress.report.rows import in_words, metric_words, row
 from regress.report.xml import document, inert
 from regress.text.style import Style
 
-__all__ = ["render"]
-
 _MESSAGE = 1_000
 _DETAILS = 2_000
 """Characters of a message, and of what a failure printed, of which the end is kept: the exception stands there."""
@@ -128,7 +126,8 @@ def _changes(report: Report) -> Iterator[TestCase]:
         where = " ".join(filter(None, (each.machine, each.environment, each.device)))
         name = f"{_name(each)} since {each.point.first[:8]} on {where}"
         outcome: Outcome = "failure" if each.new and each.point.is_open else ""
-        yield TestCase(each.case.name, name, outcome, str(each.point.moved), in_words(changes.row(each).cells))
+        kind = each.point.state if each.point.state == "relapsed" else str(each.point.moved)
+        yield TestCase(each.case.name, name, outcome, kind, in_words(changes.row(each).cells))
     for broken in report.breakages:
         where = " ".join(filter(None, (broken.machine, broken.environment, broken.device)))
         name = f"{broken.case} since {broken.first.short} on {where}"

@@ -22,28 +22,12 @@ from regress.model import (
     Setting,
     Verdict,
 )
-from regress.report.failures import failure_lines
-from regress.report.rows import metric_words
-from regress.report.throughput import throughput_words
+from regress.profiles.lines import bottleneck_lines, operation_lines
+from regress.report.failures import case_lines, verdict_of
+from regress.report.rows import metric_words, throughput_words
 from regress.text.style import Style, paint, visible
-from regress.text.table import Layout, Row
+from regress.text.table import Layout, Row, table, titles
 from regress.units import format_change, format_duration, format_estimate, format_pair, format_percent, format_time
-
-__all__ = [
-    "MEASURED",
-    "acknowledgements",
-    "block",
-    "builds",
-    "checks",
-    "durations",
-    "fineness",
-    "listed",
-    "measured",
-    "measurements",
-    "merged",
-    "settings",
-    "unmeasured",
-]
 
 MEASURED = "lrlrrll"
 """How the columns of measured values are aligned."""
@@ -54,7 +38,7 @@ _CHECK_MARKS = {"ok": (" ", "green"), "warn": ("?", "yellow"), "fail": ("!", "bo
 def measurements(report: Report, style: Style) -> list[str]:
     """Values of `run` with their intervals, then what failed."""
     rows = measured(report, style)
-    lines = [*_table(rows, MEASURED, style), ""] if rows else []
+    lines = [*table(rows, MEASURED, style), ""] if rows else []
     for title, blocks in unmeasured(report, style):
         lines += [f"  {paint(title, 'bold', style)}", *(line for each in blocks for line in each), ""]
     return lines
@@ -67,8 +51,8 @@ def durations(report: Report, style: Style) -> list[str]:
         return []
     told = len(found.slowest)
     title = f"slowest {told} of {found.of}" if told < found.of else "slowest"
-    heading = Row((title, "total", "setup_cache", "setup", "first visits", "rounds", "cases"), color="bold", accent=0)
-    lines = _table([heading, *map(_duration, found.slowest)], "lrrrrrr", style)
+    heading = titles(title, "total", "setup_cache", "setup", "first visits", "rounds", "cases")
+    lines = table([heading, *map(_duration, found.slowest)], "lrrrrrr", style)
     built = f"{_took(found.build_s)} to build, " if found.build_s else ""
     return [*lines, f"  plus {built}{_took(found.beside_s)} to start processes and import the suite", ""]
 
@@ -89,7 +73,7 @@ def measured(report: Report, style: Style) -> list[Row]:
     if not values:
         return []
     declared = "throughput" if any(each.throughput is not None for each in values) else ""
-    heading = Row(("measured", "value", declared, "rounds", "spread", "", ""), color="bold", accent=0)
+    heading = titles("measured", "value", declared, "rounds", "spread", "", "")
     return [heading, *map(_measurement, values)]
 
 
@@ -99,17 +83,10 @@ def unmeasured(report: Report, style: Style) -> Iterator[tuple[str, list[list[st
     for each in report.measurements:
         if each.failure is not None:
             failed.setdefault(each.case, each.failure)
-    for verdict, skipped in ((Verdict.FAILED, False), (Verdict.SKIPPED, True)):
-        mark, color = verdict.look
-        found = {case: failure for case, failure in failed.items() if (failure.kind == "skipped") is skipped}
-        if found:
-            yield (
-                verdict.value,
-                [
-                    [f"{paint(mark, color, style)} {visible(str(case))}", *failure_lines([("", failure)], style)]
-                    for case, failure in found.items()
-                ],
-            )
+    for verdict in (Verdict.FAILED, Verdict.SKIPPED):
+        blocks = [case_lines(case, own, style) for case, own in failed.items() if verdict_of(own) is verdict]
+        if blocks:
+            yield verdict.value, blocks
 
 
 def listed(report: Report, style: Style) -> list[str]:
@@ -118,8 +95,8 @@ def listed(report: Report, style: Style) -> list[str]:
         return []
     if style.quiet:
         return [visible(str(each.case)) for each in report.listed]
-    heading = Row(("case", "metric", "device", "cost", "tags"), color="bold", accent=0)
-    return [*_table([heading, *map(_listed, report.listed)], "lllrl", style), ""]
+    heading = titles("case", "metric", "device", "cost", "tags")
+    return [*table([heading, *map(_listed, report.listed)], "lllrl", style), ""]
 
 
 def checks(report: Report, style: Style) -> list[str]:
@@ -138,9 +115,8 @@ def fineness(report: Report, style: Style) -> list[str]:
     """How fine each case was measured in an A/A check, the noisiest first."""
     if not report.fineness:
         return []
-    titles = ("precision", "rounds", "spread", "noise floor", "smallest confirmable", "")
-    heading = Row(titles, color="bold", accent=0)
-    return [*_table([heading, *map(_fineness, report.fineness)], "lrrrrl", style), ""]
+    heading = titles("precision", "rounds", "spread", "noise floor", "smallest confirmable", "")
+    return [*table([heading, *map(_fineness, report.fineness)], "lrrrrl", style), ""]
 
 
 def builds(report: Report, style: Style) -> list[str]:
@@ -160,15 +136,15 @@ def merged(report: Report, style: Style) -> list[str]:
     if not report.merged or style.quiet:
         return []
     source = "file" if report.command == "import" else "folder"
-    heading = Row((source, "machines", "commits", "rounds added", "were there"), color="bold", accent=0)
-    return [*_table([heading, *map(_merged, report.merged)], "llrrr", style), ""]
+    heading = titles(source, "machines", "commits", "rounds added", "were there")
+    return [*table([heading, *map(_merged, report.merged)], "llrrr", style), ""]
 
 
 def acknowledgements(report: Report, style: Style) -> list[str]:
     """Entries of `ack`, each with its state; what judges tells of them in warnings."""
     if report.command != "ack" or not report.acknowledgements:
         return []
-    heading = Row(("acknowledged", "kind", "level", "metric", "until", "state", "reason"), color="bold", accent=0)
+    heading = titles("acknowledged", "kind", "level", "metric", "until", "state", "reason")
     layout = Layout.of([heading, *map(_reviewed, report.acknowledgements)], "llrllll", style)
     lines = layout.lines(heading, style)
     for each in report.acknowledgements:
@@ -190,16 +166,23 @@ def settings(report: Report, style: Style) -> list[str]:
     """Effective settings of `config` and where each came from."""
     if not report.settings:
         return []
-    heading = Row(("setting", "value", "from"), color="bold", accent=0)
-    return [*_table([heading, *map(_setting, report.settings)], "lll", style), ""]
+    heading = titles("setting", "value", "from")
+    return [*table([heading, *map(_setting, report.settings)], "lll", style), ""]
+
+
+def profile(report: Report, style: Style) -> list[str]:
+    """The profile of a report that is about nothing else: operations, then bottlenecks."""
+    found = report.profile
+    if found is None or report.command != "profile":
+        return []
+    lines = [*operation_lines(found.operations, style), ""]
+    if found.bottlenecks:
+        title = f"  {paint('bottlenecks', 'bold', style)}"
+        lines += [title, *bottleneck_lines(found.bottlenecks, style), ""]
+    return lines
 
 
 # -- rows ----------------------------------------------------------------------------------------------------------------
-
-
-def _table(rows: list[Row], aligns: str, style: Style) -> list[str]:
-    layout = Layout.of(rows, aligns, style)
-    return [line for row in rows for line in layout.lines(row, style)]
 
 
 def _measurement(measurement: Measurement) -> Row:

@@ -16,14 +16,12 @@ from regress.report.calls import call_profiles
 from regress.report.failures import without_values
 from regress.report.gfm import PagePart, code, fence, fit, fold, table, words
 from regress.report.metered import metered
-from regress.report.profile import profile
 from regress.report.rows import ALIGNS, row
 from regress.report.rows import titles as rows_titles
 from regress.report.together import gathered
 from regress.text.style import Style, visible
 from regress.text.table import Row, align
-
-__all__ = ["LIMIT", "render"]
+from regress.units import counted
 
 LIMIT = 60_000
 """Bytes. A comment on GitHub may have 65,536 characters; who posts it may want to add a line."""
@@ -172,7 +170,7 @@ def _measured(report: Report, style: Style) -> Iterator[PagePart]:
 def _implementations(report: Report, style: Style) -> Iterator[PagePart]:
     for found in report.implementations:
         yield _titled(
-            implementations.title(found), table(implementations.table(found, style), implementations.aligns(found))
+            implementations.title(found), table(implementations.rows(found, style), implementations.aligns(found))
         )
         for line in (*implementations.crossovers(found), *implementations.reasons(found, style)):
             yield PagePart(f"{words(line)}\n\n")
@@ -211,7 +209,7 @@ def _listings(report: Report) -> Iterator[PagePart]:
         listings.block,
         listings.durations,
         listings.fineness,
-        profile,
+        listings.profile,
         bisection,
         bisected,
         call_profiles,
@@ -227,4 +225,4 @@ def _problems(report: Report) -> Iterator[PagePart]:
     count = len(report.problems)
     if count:
         part = fence(summary.problem_blocks(report, Style()))
-        yield fold(f"{count} suite problem{'s' * (count > 1)}", part).whole()
+        yield fold(counted(count, "suite problem"), part).whole()

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from typing import Any
 
 from regress.model import Metered, MeteredKernel, Report
-from regress.report.explained import count
-from regress.report.failures import failure_lines
-from regress.text.style import Style, pad, paint, visible
-from regress.text.table import Layout, Row
+from regress.report.explained import count, size_words
+from regress.report.failures import case_lines
+from regress.text.style import Style, paint, visible
+from regress.text.table import Row, align, table, titles
 from regress.units import format_bytes, format_number, format_percent, format_rate, format_time
-
-__all__ = ["metered"]
 
 FEW = 8
 """Kernels that are shown without -v."""
@@ -23,12 +22,8 @@ def _percent(name: str) -> Cell:
     return lambda each: _known(getattr(each.metrics, name), format_percent)
 
 
-def _known(value: float | None, words: Callable[[float], str]) -> str:
+def _known(value: Any, words: Callable[[Any], str]) -> str:
     return "" if value is None else words(value)
-
-
-def _size(size: tuple[int, int, int] | None) -> str:
-    return "" if size is None else " x ".join(map(str, size))
 
 
 COLUMNS: tuple[tuple[str, Cell], ...] = (
@@ -48,8 +43,8 @@ COLUMNS: tuple[tuple[str, Cell], ...] = (
 """What an engineer looks at first; then, with -v, the rest."""
 MORE: tuple[tuple[str, Cell], ...] = (
     ("a launch", lambda each: _known(each.metrics.duration_s, format_time)),
-    ("grid", lambda each: _size(each.metrics.grid)),
-    ("block", lambda each: _size(each.metrics.block)),
+    ("grid", lambda each: _known(each.metrics.grid, size_words)),
+    ("block", lambda each: _known(each.metrics.block, size_words)),
     ("waves", lambda each: _known(each.metrics.waves, format_number)),
     ("DRAM", _percent("dram_throughput")),
     ("bytes of DRAM", lambda each: _known(each.metrics.dram_bytes_s, lambda rate: format_rate(rate, "B"))),
@@ -64,19 +59,17 @@ def metered(report: Report, style: Style) -> list[str]:
     lines += [line for each in good if len(good) == 1 or style.verbose for line in _in_full(each, style)]
     for each in report.metered:
         if each.failure is not None:
-            word, color = ("/", "dim") if each.failure.kind == "skipped" else ("!", "bold red")
-            lines.append(f"{paint(word, color, style)} {visible(str(each.case))}")
-            lines += [*failure_lines([("", each.failure)], style), ""]
+            lines += [*case_lines(each.case, each.failure, style), ""]
     return lines
 
 
 def _side_by_side(found: list[Metered], style: Style) -> list[str]:
-    rows = [Row(("metered", "kernels", "launches", "time", "bottleneck", "bound by"), color="bold", accent=0)]
+    rows = [titles("metered", "kernels", "launches", "time", "bottleneck", "bound by")]
     for each in found:
         launches = count(sum(kernel.launches for kernel in each.kernels))
         numbers = str(len(each.kernels)), launches, format_time(each.seconds)
         rows.append(Row((visible(str(each.case)), *numbers, _longest(each), each.kernels[0].bound.kind)))
-    return [*_table(rows, "lrrrll", style), ""]
+    return [*table(rows, "lrrrll", style), ""]
 
 
 def _in_full(found: Metered, style: Style) -> list[str]:
@@ -97,16 +90,16 @@ def _kernels(found: Metered, style: Style) -> list[str]:
     cells = [[cell(each) for each in shown] for _, cell in columns]
     kept = [at for at, column in enumerate(cells) if any(column)]
     title = "kernel, of a call" if found.calls else "kernel"
-    rows = [Row((title, *(columns[at][0] for at in kept)), color="bold", accent=0)]
+    rows = [titles(title, *(columns[at][0] for at in kept))]
     for number, each in enumerate(shown):
         rows.append(Row((visible(each.label), *(cells[at][number] for at in kept))))
     left = len(found.kernels) - len(shown)
     if left:
         rows.append(Row((f"… and {left} more with -v", *("" for _ in kept))))
-    return _table(rows, "l" + "r" * len(kept), style)
+    return table(rows, "l" + "r" * len(kept), style)
 
 
-def _verdict(found: Metered) -> Iterator[str]:
+def _verdict(found: Metered) -> list[str]:
     """What takes the most, its limit, what to try, and where it is kept."""
     bound = found.kernels[0].bound
     lines = [
@@ -121,15 +114,9 @@ def _verdict(found: Metered) -> Iterator[str]:
     ]
     lines += [("report", f"{visible(found.report)} (opens in Nsight Compute)")] if found.report else []
     lines += [("table", visible(found.table))] if found.table else []
-    width = max(len(word) for word, _ in lines)
-    return (f"  {pad(word, width)}  {text}" for word, text in lines)
+    return [f"  {line}" for line in align(lines)]
 
 
 def _longest(found: Metered) -> str:
     first = found.kernels[0]
     return visible(first.label) + ("" if first.share is None else f", {format_percent(first.share)}")
-
-
-def _table(rows: list[Row], aligns: str, style: Style) -> list[str]:
-    layout = Layout.of(rows, aligns, style)
-    return [line for row in rows for line in layout.lines(row, style)]

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
 
-__all__ = ["Progress"]
-
 
 class Progress:
     """Progress of one phase after another, written to a text stream.

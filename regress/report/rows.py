@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from regress.model import Acknowledgement, Comparison, Report, Verdict
-from regress.report.throughput import throughput_words
+from regress.model import Acknowledgement, Comparison, Report, Throughput, Verdict
 from regress.report.together import Together, weight_of
 from regress.text.style import Style, visible
 from regress.text.table import Row
-from regress.units import format_change, format_interval, format_pair, format_percent
-
-__all__ = [
-    "ALIGNS",
-    "changes_of",
-    "heading",
-    "in_words",
-    "metric_words",
-    "reasons_of",
-    "row",
-    "titles",
-]
+from regress.units import counted, format_change, format_interval, format_pair, format_percent, format_rate
 
 ALIGNS = "lrrlrlllll"
 _BLANK = ("",) * (len(ALIGNS) - 1)
@@ -53,10 +41,13 @@ def in_words(cells: Sequence[str]) -> str:
     return ", ".join(filter(None, (" -> ".join(filter(None, (before, after))), *others)))
 
 
-def changes_of(group: Together) -> str:
-    """How far they moved: "+8.0 … +11.2 %"."""
-    low, high = format_change(group.low), format_change(group.high)
-    return low if low == high else f"{format_interval(group.low, group.high)} %"
+def range_words(ratios: Iterable[float | None]) -> str:
+    """How far several changes go, "+8.0 … +11.2 %" or "+8.0 %"; empty if none of them has a ratio."""
+    known = [ratio for ratio in ratios if ratio is not None]
+    if not known:
+        return ""
+    low, high = min(known), max(known)
+    return format_change(low) if format_change(low) == format_change(high) else f"{format_interval(low, high)} %"
 
 
 def reasons_of(comparison: Comparison, leave_out: str = "") -> str:
@@ -120,7 +111,11 @@ def _together(group: Together) -> Row:
     notes.append(f"{word} {visible(str(farthest.case))}")
     if any(set(each.reasons) != set(group.reasons) for each in group.moved):
         notes.append("more reasons with -v")
-    columns = {0: visible(group.name), _CHANGE: changes_of(group), _METRIC: metric_words(first.metric.name)}
+    columns = {
+        0: visible(group.name),
+        _CHANGE: range_words(each.ratio for each in group.moved),
+        _METRIC: metric_words(first.metric.name),
+    }
     columns[_METRIC + 1] = ", ".join(notes)
     return Row(tuple(columns.get(each, "") for each in range(len(ALIGNS))), mark, color, accent=_CHANGE)
 
@@ -157,9 +152,26 @@ def _rounds(comparison: Comparison) -> tuple[str, str]:
     or how many sessions: "3+4 sessions"."""
     if comparison.pairs is not None:
         pairs = comparison.pairs
-        return f"{pairs.n} pair{'s' * (pairs.n != 1)}", format_percent(pairs.spread) if pairs.n > 1 else ""
+        return counted(pairs.n, "pair"), format_percent(pairs.spread) if pairs.n > 1 else ""
     sides = [side for side in (comparison.base, comparison.head) if side is not None]
     known = any(side.n > 1 for side in sides)  # one round has none
     spread = "/".join(format_percent(side.spread if side.n > 1 else None).removesuffix(" %") for side in sides)
     unit = " sessions" if comparison.sessions is not None and not comparison.alone else ""
     return "+".join(str(side.n) for side in sides) + unit, f"{spread} %" if known and not comparison.exact else ""
+
+
+def throughput_words(throughput: Throughput | None) -> str:
+    """What is known of it, bytes first; nothing if nothing is."""
+    if throughput is None:
+        return ""
+    parts = (
+        _rate(throughput.bytes_per_s, "B", throughput.share_of_copy, "copy"),
+        _rate(throughput.flops_per_s, "FLOP", throughput.share_of_matmul, "matmul"),
+    )
+    return "; ".join(filter(None, parts))
+
+
+def _rate(rate: float | None, unit: str, share: float | None, ceiling: str) -> str:
+    if rate is None:
+        return ""
+    return format_rate(rate, unit) + (f", {format_percent(share)} of {ceiling}" if share is not None else "")

@@ -23,8 +23,6 @@ from regress.model import Report
 from regress.profiles import SCHEMA, Profile
 from regress.report.shapes import DOCUMENTS, ENVELOPE, ITSELF, VERSION, Key, is_list, keys, report_keys
 
-__all__ = ["FILES", "check", "profile", "text"]
-
 Schema = dict[str, Any]
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"

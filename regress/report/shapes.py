@@ -48,8 +48,6 @@ from regress.model import (
 from regress.report.explained import sentence
 from regress.report.summary import again
 
-__all__ = ["DOCUMENTS", "ENVELOPE", "ITSELF", "VERSION", "Key", "Source", "is_list", "keys", "report_keys"]
-
 VERSION = 1
 """Raised when a key is removed, renamed or changes its meaning."""
 

@@ -9,22 +9,7 @@ import shlex
 from regress.errors import Exit
 from regress.model import Case, Report, Side, SuiteProblem, Verdict
 from regress.text.style import Style, cut, paint, visible
-from regress.units import format_ago, format_change, format_duration, format_interval, format_percent
-
-__all__ = [
-    "again",
-    "counts",
-    "last_aa",
-    "place",
-    "power",
-    "problem_blocks",
-    "questions",
-    "sides",
-    "sorted_problems",
-    "verdict",
-    "verdict_line",
-    "when",
-]
+from regress.units import counted, format_ago, format_change, format_duration, format_interval, format_percent
 
 MEASURED = "measured"
 """What `run`, which has no verdicts, counts beside "failed" and "skipped"."""
@@ -82,7 +67,7 @@ def verdict(report: Report, style: Style) -> list[str]:
     """The parts of the verdict line after its word; empty for a command that judges and counts nothing."""
     if not (report.state or report.cases or report.counts or report.remark):
         return []
-    cases = "1 case" if report.cases == 1 else f"{report.cases} cases"
+    cases = counted(report.cases, "case")
     words = "" if _all_measured(report) else counts(report)
     if report.covered is not None:
         cases = f"covered {report.covered[0]} of {cases if report.cases == report.covered[1] else report.covered[1]}"
@@ -99,7 +84,7 @@ def verdict(report: Report, style: Style) -> list[str]:
     elif report.checks and not report.cases and not words:
         parts = []
     if parts and (fatal := sum(each.fatal for each in report.problems)):
-        parts[0] += f"; {fatal} suite {'problem' if fatal == 1 else 'problems'}"
+        parts[0] += f"; {counted(fatal, 'suite problem')}"
     if report.geomean is not None:
         ratio, low, high, over = report.geomean
         interval = f" ({format_interval(low, high)})" if style.verbose else ""
@@ -163,9 +148,10 @@ def last_aa(report: Report, style: Style) -> str:
     last = report.last_aa
     if last is None:
         return ""
-    alarms = "1 false alarm" if last.false_alarms == 1 else f"{last.false_alarms} false alarms"
-    cases = "1 case" if len(last.cases) == 1 else f"{len(last.cases)} cases"
-    parts = [f"{alarms} in {cases}", f"{last.undecided} undecided"]
+    parts = [
+        f"{counted(last.false_alarms, 'false alarm')} in {counted(len(last.cases), 'case')}",
+        f"{last.undecided} undecided",
+    ]
     if last.min_detectable is not None:
         parts.append(f"smallest confirmable {format_percent(last.min_detectable)} (median)")
     return f"A/A {when(last.date, style)} on this machine: {', '.join(parts)}"

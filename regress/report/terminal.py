@@ -17,12 +17,9 @@ from regress.report.explained import explained, sentences
 from regress.report.implementations import implementations
 from regress.report.implementations import sentences as answers
 from regress.report.metered import metered
-from regress.report.profile import profile
 from regress.text.style import Style, cells, pad, paint, visible
 from regress.text.table import align, shortened
 from regress.units import format_time
-
-__all__ = ["render", "render_error"]
 
 _LABEL = 6
 """Columns of the words at the left: base, head, on, plan, FAIL, why."""
@@ -63,7 +60,7 @@ def render(report: Report, style: Style) -> str:
             *implementations(report, style),
             *call_profiles(report, style),
             *metered(report, style),
-            *profile(report, style),
+            *listings.profile(report, style),
             *bisection(report, style),
             *verdicts.sections(report, style),
             *explained(report, style),

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from regress.model import Comparison, Verdict
 
-__all__ = ["FEWEST", "Together", "gathered", "how_far", "weight_of"]
-
 FEWEST = 3
 """Cases from which on they are one row."""
 
@@ -40,14 +38,6 @@ class Together:
     @property
     def count(self) -> str:
         return f"{len(self.moved)} of {self.of} cases"
-
-    @property
-    def low(self) -> float:
-        return min(each.ratio for each in self.moved if each.ratio is not None)
-
-    @property
-    def high(self) -> float:
-        return max(each.ratio for each in self.moved if each.ratio is not None)
 
     @property
     def farthest(self) -> Comparison:

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 
 from regress.model import ACK_KINDS, Case, Comparison, Report, Verdict
 from regress.report.failures import without_values
-from regress.report.rows import ALIGNS, changes_of, heading, metric_words, row
+from regress.report.rows import ALIGNS, heading, metric_words, range_words, row
 from regress.report.together import Together, gathered
 from regress.text.style import Style, paint, visible
 from regress.text.table import Layout, Row
 from regress.units import format_percent
-
-__all__ = ["Section", "chosen", "drifted", "is_list", "rest", "sections", "whole"]
 
 _UNREACHED = "not reached before measuring ended"
 
@@ -156,7 +154,7 @@ def _folded(report: Report) -> list[Section]:
 def _folded_line(title: str, found: Sequence[Comparison], report: Report) -> str:
     """How many are folded under that title, and what of it moved together: that is one change, however small."""
     groups = [each for each in gathered(found, report.comparisons) if isinstance(each, Together)]
-    words = "; ".join(f"{visible(each.name)}, {changes_of(each)}" for each in groups)
+    words = "; ".join(f"{visible(each.name)}, {range_words(one.ratio for one in each.moved)}" for each in groups)
     if title == _UNREACHED and (critical := sum(each.critical for each in found)):
         words = f"{critical} critical"
     return f"  {len(found)} {title} (-v lists them){': ' if words else ''}{words}"

@@ -7,8 +7,6 @@ import xml.etree.ElementTree as ElementTree
 
 from regress.text.style import visible
 
-__all__ = ["document", "inert"]
-
 _NOT_XML = re.compile("[\ufffe\uffff]")
 """What `visible` leaves as it is and XML 1.0 does not have."""
 

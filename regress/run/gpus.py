@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,11 @@ class Gpu:
 
     uuid: str
     cpus: frozenset[int] = frozenset()
+
+
+def visible(gpus: Iterable[Gpu]) -> str:
+    """The GPUs as CUDA_VISIBLE_DEVICES names them."""
+    return ",".join(gpu.uuid for gpu in gpus)
 
 
 def shown(kind: str) -> list[str]:

@@ -1,5 +1,5 @@
-"""Which of several GPUs a case is measured on, and what counts of a round that was measured while the others were too. Pure
-functions."""
+"""Which of several GPUs a case is measured on, which may measure at the same time, and what counts of a round that was measured
+while others were too. Pure functions."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from regress.model import (
     declared_words,
     old_names,
 )
+from regress.run.gpus import Gpu, visible
 from regress.run.plan import gpus_of
 
 NO_DEVICE_TIME = "no device time; host times do not count while other GPUs measure"
@@ -48,10 +49,19 @@ def _copies(proposal: Proposal) -> bool:
 
 
 def gpus_for_all(definitions: Iterable[Benchmark]) -> int:
-    """How many GPUs one benchmark needs by itself, as all sides define it: 0 where it is measured beside others, on its one."""
-    definitions = list(definitions)
-    most = max(gpus_of(each)[0] for each in definitions)
-    return max(most, 1) if most > 1 or not all(each.needs_device for each in definitions) else 0
+    """How many GPUs one benchmark needs, as all sides define it."""
+    return max(1, *(gpus_of(each)[0] for each in definitions))
+
+
+def blocks(gpus: Sequence[Gpu], size: int) -> list[tuple[Gpu, ...]]:
+    """The GPUs that measure a case of several together, this many each. No GPU is in two blocks; the last may be in none."""
+    return [tuple(gpus[first : first + size]) for first in range(0, len(gpus) - size + 1, size)]
+
+
+def apart(one: Sequence[Gpu], other: Sequence[Gpu]) -> bool:
+    """Whether cases on these GPUs must not be measured at the same time: they share a GPU, or both have several and so share
+    the links between them."""
+    return (len(one) > 1 and len(other) > 1) or not set(one).isdisjoint(other)
 
 
 def roots(by_side: Mapping[str, Mapping[str, Benchmark]]) -> dict[str, str]:
@@ -85,13 +95,13 @@ def _first_of(name: str, before: Mapping[str, str]) -> str:
     return name
 
 
-def home(case: Case, root: str, uuids: Sequence[str]) -> str:
-    """The GPU that a case is measured on, out of several: whichever draws the highest number for it.
+def home(case: Case, root: str, places: Iterable[Sequence[Gpu]]) -> Sequence[Gpu]:
+    """The GPU that a case is measured on, out of several, or the block of them: whichever draws the highest number for it.
 
-    A draw depends on the case and the GPU alone, so the case stays where it is whatever else is selected, added or removed;
-    with a GPU more or less only those move that go to it or were on it. To even out what the cases cost would be faster, and
-    would move cases from GPU to GPU as costs change, which breaks their series: cards of one model differ by more than what is
-    looked for.
+    A draw depends on the case and the place alone, so the case stays where it is whatever else is selected, added or removed;
+    with a place more or less only those cases move that go to it or were on it. To even out what the cases cost would be
+    faster, and would move cases from GPU to GPU as costs change, which breaks their series: cards of one model differ by more
+    than what is looked for.
     """
     key = f"{root}({', '.join(sorted(case.params))})"  # in any order: the sides may name the parameters in two
-    return max(uuids, key=lambda uuid: hashlib.sha256(f"{uuid}/{key}".encode()).digest())
+    return max(places, key=lambda place: hashlib.sha256(f"{visible(place)}/{key}".encode()).digest())

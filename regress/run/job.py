@@ -11,7 +11,7 @@ from typing import Protocol as Interface
 
 from regress.model import Batch, Benchmark, Case, Duration, Round, Settings, SuiteProblem
 from regress.run.environments import Prepared
-from regress.run.gpus import Gpu
+from regress.run.gpus import Gpu, visible
 from regress.run.plan import Selection
 from regress.run.processes import Processes
 from regress.run.programs import Programs
@@ -31,7 +31,7 @@ Sink = Callable[[Round, Mapping[str, Any], Benchmark], None]
 
 
 @dataclass
-class Measured:
+class JobResult:
     """What was measured, as far as it got."""
 
     benchmarks: dict[str, dict[str, Benchmark]] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class Steps(Interface):
         """When measuring ends, by the monotonic clock; infinite for no bound. A visit that is under way then counts for
         nothing."""
 
-    def next(self, found: Measured) -> Batch | None: ...
+    def next(self, found: JobResult) -> Batch | None: ...
 
 
 @dataclass(frozen=True)
@@ -107,12 +107,11 @@ class Job:
             for gpu, names in zip(self.gpus, self.groups, strict=False)
         ]
 
-    def processes(self, visible: Sequence[Gpu] = ()) -> Processes:
+    def processes(self, gpus: Sequence[Gpu] = ()) -> Processes:
         """Processes that see these GPUs, or what the sides' variables show."""
-        uuids = ",".join(each.uuid for each in visible)
-        return Processes(self.suite, self.start_file, self.settings, self.own_suites, uuids)
+        return Processes(self.suite, self.start_file, self.settings, self.own_suites, visible(gpus))
 
-    def visits(self, visible: Sequence[Gpu] = (), end_s: float = math.inf, programs: Programs | None = None) -> Visits:
+    def visits(self, gpus: Sequence[Gpu] = (), end_s: float = math.inf, programs: Programs | None = None) -> Visits:
         """Visits by such processes, until the monotonic clock says `end_s`; lanes have their `programs` in common."""
         programs = programs or Programs(self.default_timeout_s)
-        return Visits(self.processes(visible), self.default_timeout_s, end_s, programs)
+        return Visits(self.processes(gpus), self.default_timeout_s, end_s, programs)

@@ -1,8 +1,8 @@
 """Several GPUs of one host at once, each in a lane: a thread, and worker processes that see that GPU alone.
 
-(The lanes of a Protocol are something else, streams of one GPU.) A case belongs to one lane, with all its rounds on all sides,
-or to one in each group of sides that a GPU has for itself; so no two threads measure the same case of a side. What lanes share
-is theirs to guard who hand them work.
+(The lanes of a Protocol are something else, streams of one GPU.) A case that needs several GPUs has a lane that sees them all.
+A case belongs to one lane, with all its rounds on all sides, or to one in each group of sides that a GPU has for itself; so no
+two threads measure the same case of a side. What lanes share is theirs to guard who hand them work.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -51,7 +51,7 @@ class Lane:
     """Whether any of its cases needs a device."""
     suites: Mapping[str, Suite] = field(default_factory=dict)
     """By side, as its processes found them."""
-    others: Sequence[Lane] = ()
+    others: Collection[Lane] = ()
     """All lanes, itself among them."""
     lost: Failure | None = None
     """Why nothing more can be measured in it."""
@@ -144,48 +144,53 @@ class Lane:
 
 
 class Lanes:
-    """The lanes of a job: one for each of its GPUs, or a single one where it names none; and those for what is measured while
-    nothing else is, by the number of GPUs that they see, which are not kept to any processors."""
+    """The lanes of a job: one for each of its GPUs, or a single one where it names none (`single`); and those for blocks of
+    several GPUs and for the whole host, which are opened when they are asked for."""
 
     def __init__(self, job: Job, end_s: float) -> None:
         self._job, self._end_s = job, end_s
         self._programs = Programs(job.default_timeout_s)
-        self.all: list[Lane] = []
-        self.beside = [self._opened(sides, (gpu,), gpu.cpus) for gpus, sides in job.parts() for gpu in gpus] or [
-            self._opened(job.sides, ())
+        self._opened: dict[tuple[tuple[Gpu, ...], tuple[str, ...], bool], Lane] = {}
+        self.single = [self.of((gpu,), sides) for gpus, sides in job.parts() for gpu in gpus] or [
+            self.of((), job.sides)
         ]
-        self._alone: dict[tuple[int, str], Lane] = {}
 
-    def _opened(self, sides: Sequence[Prepared], gpus: tuple[Gpu, ...], cpus: frozenset[int] = frozenset()) -> Lane:
-        lane = Lane(self._job.visits(gpus, self._end_s, self._programs), sides, gpus, cpus, others=self.all)
-        self.all.append(lane)
-        return lane
+    @property
+    def all(self) -> Sequence[Lane]:
+        return list(self._opened.values())
 
-    def of(self, uuid: str) -> Lane:
-        return next(lane for lane in self.beside if [each.uuid for each in lane.gpus] == [uuid])
-
-    def alone(self, gpus: int, sides: Sequence[Prepared]) -> Lane:
-        """The lane of these sides whose processes see that many GPUs, the first ones. It is opened when it is asked for."""
-        key = gpus, sides[0].side.name
-        if key not in self._alone:
-            self._alone[key] = self._opened(sides, self._job.gpus[:gpus])
-            self._alone[key].discover()
-        return self._alone[key]
+    def of(self, gpus: Sequence[Gpu], sides: Sequence[Prepared], whole_host: bool = False) -> Lane:
+        """The lane of these sides on these GPUs; with `whole_host` one that is not kept to the processors near them."""
+        key = tuple(gpus), tuple(side.side.name for side in sides), whole_host
+        if key not in self._opened:
+            cpus = frozenset[int]() if whole_host else frozenset[int]().union(*(gpu.cpus for gpu in gpus))
+            visits = self._job.visits(gpus, self._end_s, self._programs)
+            self._opened[key] = Lane(visits, sides, tuple(gpus), cpus, others=self._opened.values())
+        return self._opened[key]
 
     def discover(self, meanwhile: Callable[[], object]) -> Mapping[str, Suite]:
         """By side: the suite as the first lane finds it; `meanwhile` is called once."""
-        first, *others = self.beside
+        first, *others = self.single
         steps = {first: meanwhile, **dict.fromkeys(others, lambda: None)}
-        at_once(self.beside, lambda lane: lane.discover(steps[lane]))
-        return {name: suite for lane in reversed(self.beside) for name, suite in lane.suites.items()}
+        at_once(self.single, lambda lane: lane.discover(steps[lane]))
+        return {name: suite for lane in reversed(self.single) for name, suite in lane.suites.items()}
+
+    def discover_others(self) -> None:
+        """Have the lanes import the suite that were opened since."""
+        at_once([lane for lane in self.all if lane not in self.single], Lane.discover)
 
     def close(self) -> None:
         for lane in self.all:
             lane.visits.close()
 
 
-def at_once(lanes: Sequence[Lane], work: Callable[[Lane], object]) -> None:
-    """Have the work done in each of the lanes, and wait for all of them.
+def at_once(
+    lanes: Sequence[Lane],
+    work: Callable[[Lane], object],
+    apart: Callable[[Lane, Lane], bool] = lambda one, other: False,
+) -> None:
+    """Have the work done in each of the lanes, and wait for all of them. A lane begins as soon as none is at work that it must
+    be `apart` from; of several that could, the first one.
 
     Where one raises, and on Ctrl-C, the others are stopped as Ctrl-C stops them; what was raised first is raised once all have
     ended. A lane by itself has no thread of its own.
@@ -195,36 +200,44 @@ def at_once(lanes: Sequence[Lane], work: Callable[[Lane], object]) -> None:
             with lane.pinned():
                 work(lane)
         return
-    ended: SimpleQueue[tuple[threading.Thread, BaseException | None]] = SimpleQueue()
+    ended: SimpleQueue[threading.Thread] = SimpleQueue()
+    errors: list[BaseException] = []
 
     def run(lane: Lane) -> None:
-        error: BaseException | None = None
         try:
             with lane.pinned():
                 work(lane)
         except BaseException as raised:
-            error = raised
-        ended.put((threading.current_thread(), error))
+            errors.append(raised)
+        ended.put(threading.current_thread())
 
-    threads = [threading.Thread(target=run, args=(lane,), name=f"lane {lane.processes.visible}") for lane in lanes]
-    first: BaseException | None = None
-    started = False
-    while not started or any(each.is_alive() for each in threads):
+    threads = {
+        lane: threading.Thread(target=run, args=(lane,), name=f"lane {lane.processes.visible}") for lane in lanes
+    }
+    waiting, stopped = list(lanes), False
+    while waiting or any(thread.is_alive() for thread in threads.values()):
         try:
-            if not started:
-                started = True
-                for each in threads:
-                    each.start()
+            _begin(waiting, threads, apart)
             # Not with `join` alone: Ctrl-C in it can leave a thread that goes on taken for one that has ended.
-            thread, error = ended.get(timeout=POLL_S)
-            thread.join()
+            ended.get(timeout=POLL_S).join()
         except Empty:
-            continue
+            pass
         except KeyboardInterrupt as interrupt:
-            error = interrupt
-        if error is not None and first is None:
-            first = error
+            errors.append(interrupt)
+        if errors and not stopped:
+            stopped = True
+            waiting.clear()
             for lane in lanes:
                 lane.processes.interrupt.set()
-    if first is not None:
-        raise first
+    if errors:  # perhaps of a thread that ended while another was joined
+        raise errors[0]
+
+
+def _begin(waiting: list[Lane], threads: Mapping[Lane, threading.Thread], apart: Callable[[Lane, Lane], bool]) -> None:
+    """Start the threads of those that wait and need not, and have them wait no more."""
+    at_work = [lane for lane, thread in threads.items() if thread.is_alive()]
+    for lane in list(waiting):
+        if not any(apart(lane, other) for other in at_work):
+            at_work.append(lane)
+            waiting.remove(lane)
+            threads[lane].start()

@@ -1,4 +1,4 @@
-"""Turns of several lanes: all of them work at once, but for a case that is measured alone.
+"""Turns of the lanes that work at the same time: all of them go on, but for a case that is measured alone.
 
 The driver gives the turns, so whatever becomes of a process, its lane's thread goes on and hands the turn back.
 """
@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 from regress.measure.wire import Task
 from regress.model import Case
+from regress.run.gpus import Gpu
+from regress.run.homes import apart
 from regress.run.servers import Interrupt
 
 POLL_S = 0.2
@@ -29,11 +31,11 @@ class Turns:
     """Who may work now. A lane that waits to be alone comes first: the others let it go ahead at the end of their step.
 
     `alone` are the cases that nothing may be beside, no other case and no process that starts or ends: the host has a part in
-    their values. Where no more than one lane is at it, nobody waits.
+    their values. `lanes` are the GPUs of each lane that is at it; where there is no other, nobody waits.
     """
 
-    def __init__(self, lanes: int = 1, alone: Collection[Case] = ()) -> None:
-        self.lanes, self._cases = lanes, alone
+    def __init__(self, lanes: Sequence[Sequence[Gpu]] = ((),), alone: Collection[Case] = ()) -> None:
+        self._lanes, self._cases = lanes, alone
         self._changed = threading.Condition()
         self._working = self._waiting = 0
         """Lanes that work beside each other, and those that wait to be alone."""
@@ -41,16 +43,17 @@ class Turns:
 
     def alone(self, task: Task) -> bool:
         """Whether the task has to wait until no other lane works."""
-        return self.lanes > 1 and Case(task.name, tuple(task.params)) in self._cases
+        return len(self._lanes) > 1 and Case(task.name, tuple(task.params)) in self._cases
 
-    def beside(self, task: Task) -> int:
-        """How many lanes are at work while the task is."""
-        return 1 if self.alone(task) else self.lanes
+    def beside(self, task: Task, gpus: Sequence[Gpu]) -> int:
+        """How many GPUs measure while the task is on these; 1 where it is all that is measured."""
+        others = [lane for lane in self._lanes if not apart(lane, gpus)]
+        return len({*gpus}.union(*others)) if len(self._lanes) > 1 and others and not self.alone(task) else 1
 
     def steps(self, tasks: Sequence[Task]) -> list[Step]:
         """The tasks of one process, in their order. Between steps another lane may be alone, so one that is not is short;
         those that are come together, because each turn is waited for."""
-        if self.lanes < 2 or not self._cases:
+        if len(self._lanes) < 2 or not self._cases:
             return [Step(tasks)]
         alone = [task for task in tasks if self.alone(task)]
         return [
@@ -61,7 +64,7 @@ class Turns:
     @contextlib.contextmanager
     def working(self, interrupt: Interrupt) -> Iterator[None]:
         """The lane works, beside others. Raises KeyboardInterrupt where that was asked for, as all here that wait."""
-        if self.lanes < 2:
+        if len(self._lanes) < 2:
             yield
             return
         with self._changed:

@@ -35,7 +35,7 @@ from regress.units import counted as counted
 
 if TYPE_CHECKING:  # what measures is imported where it is needed: many commands only read
     from regress.run.environments import Prepared
-    from regress.run.execute import Job, Measured, Watcher
+    from regress.run.execute import Job, JobResult, Watcher
     from regress.run.plan import FixedRounds, Selection
 import difflib
 from collections.abc import Callable
@@ -162,7 +162,7 @@ class Session(Project):
         with contextlib.suppress(StoreError):
             remember_noise(self.cache, self.machine.name, spreads_of(comparisons))
 
-    def ceilings(self, job: Job, measured: Measured) -> Ceilings:
+    def ceilings(self, job: Job, measured: JobResult) -> Ceilings:
         """What the device of the head does at most, where a benchmark declares work to hold against it; none after Ctrl-C."""
         if measured.interrupted or not any(declares_work(each.facts) for each in measured.rounds):
             return Ceilings()

@@ -12,7 +12,7 @@ from regress.errors import NoDevice
 from regress.history import Store, keep_explanation
 from regress.model import DEFAULT_ENVIRONMENT, Benchmark, Explained, KeptExplanation, Machine, Round, Side
 from regress.run.environments import Identity, Prepared, identity_of
-from regress.run.execute import Measured
+from regress.run.execute import JobResult
 from regress.session import Session, counted
 from regress.session.checkout import Checkout
 from regress.session.fitness import lost
@@ -98,7 +98,7 @@ class Recorder:
             self._store.append(side, self._machine, identity.name, named, facts, benchmark)
             self._kept = True
 
-    def finish(self, measured: Measured) -> None:
+    def finish(self, measured: JobResult) -> None:
         """Write asv's files for each side that has rounds."""
         for name, side in self._sides.items():
             identity = self._identities.get(name)

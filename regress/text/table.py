@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from regress.text.style import Style, cells, cut, pad, paint
 
-__all__ = ["Layout", "Row", "align", "shortened"]
+__all__ = ["Layout", "Row", "align", "shortened", "table", "titles"]
 
 _GAP = "  "
 _MARK_WIDTH = 2
@@ -93,6 +93,17 @@ class Layout:
 def shortened(subject: str, over: int) -> str:
     """The subject of a commit, cut by the columns that there is no room for; some of it stays."""
     return subject if over <= 0 else cut(subject, max(min(_SUBJECT_LEAST, cells(subject)), cells(subject) - over))
+
+
+def titles(*words: str, columns: int = 0) -> Row:
+    """The row above the others of a table; blank cells follow as far as the columns go."""
+    return Row((*words, *("",) * (columns - len(words))), color="bold", accent=0)
+
+
+def table(rows: Sequence[Row], aligns: str, style: Style) -> list[str]:
+    """Rows as lines, as wide as they need."""
+    layout = Layout.of(rows, aligns, style)
+    return [line for row in rows for line in layout.lines(row, style)]
 
 
 def align(rows: Sequence[Sequence[str]]) -> list[str]:

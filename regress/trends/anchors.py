@@ -5,7 +5,7 @@ An anchor that moved between then and now shows that the machine did; `drifting`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -38,15 +38,16 @@ class Again(NamedTuple):
 
 class Anchors:
     """All that was measured again in a history, and what it says of the changes there: older commits beside new ones, and the
-    sides of a change in turn. `confirmed` is by machine, case and metric."""
+    sides of a change in turn. `confirmed` is by machine, case and metric, `releases` as for `changes_of`."""
 
     def __init__(
         self,
         found: Iterable[Remeasured],
         settings: Settings,
         confirmed: Mapping[tuple[str, str, str], Sequence[Confirmation]] | None = None,
+        releases: Collection[str] = (),
     ) -> None:
-        self._settings, self._confirmed = settings, confirmed or {}
+        self._settings, self._confirmed, self._releases = settings, confirmed or {}, releases
         self._again: dict[str, dict[Key, list[Again]]] = {}
         for each in found:
             sha = each.recorded.commit_sha
@@ -66,7 +67,7 @@ class Anchors:
     def changes_of(self, series: Series) -> tuple[ChangePoint, ...]:
         """The change points of the series, with what was confirmed of them; see `with_anchors`."""
         known = self._confirmed.get((series.machine, str(series.case), series.metric.name), ())
-        found = changes_of(series, self._settings, known)
+        found = changes_of(series, self._settings, known, self._releases)
         again = self.of(series.case.name).get(key_of(series), ())
         if not found or not again or series.corrected:  # then what the machine did is out of it already
             return found

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from regress.compare.circumstances import bimodal, disturbances, together
@@ -22,8 +23,11 @@ from regress.stats.summary import median, summarize
 from regress.trends.confirmations import with_confirmations
 
 
-def changes_of(series: Series, settings: Settings, known: Sequence[Confirmation] = ()) -> tuple[ChangePoint, ...]:
+def changes_of(
+    series: Series, settings: Settings, known: Sequence[Confirmation] = (), releases: Collection[str] = ()
+) -> tuple[ChangePoint, ...]:
     """The change points of a series in the order of its commits, with what is known of pairs that were measured in turn.
+    `releases` are full hashes of its commits: an improvement that was released is no short one.
 
     They are listed from `settings.change_threshold` on, or from the threshold of the series where that is smaller. What is no
     claim in a check is none here: where circumstances speak against a time of the device, its change is not large. From and to
@@ -31,6 +35,7 @@ def changes_of(series: Series, settings: Settings, known: Sequence[Confirmation]
     """
     rule = series_rule(series, settings)
     effect = min(settings.change_threshold, rule.threshold)
+    released = [at for at, sha in enumerate(series.commits) if sha in releases] if releases else []
     found: list[tuple[int, ChangePoint]] = []
     for way, own in series.by_way.items():
         values = [value for index in own if (value := series.curve[index]) is not None]
@@ -44,12 +49,14 @@ def changes_of(series: Series, settings: Settings, known: Sequence[Confirmation]
             steps, passing = _steps(values, rounds, effect or settings.change_threshold, rule)
             changes = [_change(series.commits, places, step, rule, way) for step in steps]
             changes = [_of_modes(each, step, values, rule) for each, step in zip(changes, steps, strict=True)]
+        starts = [step.index for step in steps]
         if series.conditions:
-            changes = _undisturbed(changes, [step.index for step in steps], places, series, settings)
-        over = _cards_over([step.index for step in steps], places, series)
-        changes = _confirmed(changes, over, series, known)
-        changes = _undoing(_passed(_recovered(changes, rule), [steps.index(each) for each in passing]), rule)
-        found += zip((places[step.index] for step in steps), changes, strict=True)
+            changes = _undisturbed(changes, starts, places, series, settings)
+        changes = _confirmed(changes, _cards_over(starts, places, series), series, known)
+        changes, ended = _relapsed(changes, starts, [bisect_left(places, at + 1) - 1 for at in released], rule)
+        changes = _recovered(changes, ended, rule)
+        changes = _undoing(_passed(changes, [steps.index(each) for each in passing]), rule)
+        found += zip((places[start] for start in starts), changes, strict=True)
     return tuple(each for _, each in sorted(found, key=lambda pair: pair[0]))
 
 
@@ -136,8 +143,10 @@ def why_tentative(point: ChangePoint) -> str:
 
 # -- two modes -----------------------------------------------------------------------------------------------------------
 
+AROUND = 60
+"""Results on each side of a change in which two modes are looked for: what jumped long ago may have been repaired since."""
 FEWEST_RUNS = 6
-"""So often a series goes to and fro between two levels that it does so all along."""
+"""So often a series goes to and fro between two levels there that it jumps."""
 KNOWN, SHARE = 5, 0.1
 """This many of the values before a change, and such a share of them, at the level after it: that level is no news."""
 BETWEEN = 0.05
@@ -151,7 +160,8 @@ def _of_modes(change: ChangePoint, step: Step, values: Sequence[float], rule: Ru
     """
     if not change.large or change.ratio is None:
         return change
-    before, after = ([each for each in part if each > 0] for part in (values[: step.index], values[step.index :]))
+    sides = values[max(0, step.index - AROUND) : step.index], values[step.index : step.index + AROUND]
+    before, after = ([each for each in side if each > 0] for side in sides)
     modes = two_modes(before, after)
     if modes is not None and rule.large(modes.apart) and not rule.large(modes.ratio):
         known = min(modes.base_high, modes.base - modes.base_high)
@@ -164,7 +174,7 @@ def _of_modes(change: ChangePoint, step: Step, values: Sequence[float], rule: Ru
 
 
 def _to_and_fro(before: Sequence[float], after: Sequence[float], step: Step) -> Modes | None:
-    """The levels before and after the step as modes, where the series goes to and fro between them all along."""
+    """The levels before and after the step as modes, where the series goes to and fro between them."""
     low, high = sorted((step.before, step.after))
     places = [math.log(value / low) / math.log(high / low) for value in (*before, *after)]
     upper = [each > 0.5 for each in places]
@@ -254,18 +264,47 @@ def _change(commits: Sequence[str], places: Sequence[int], step: Step, rule: Rul
     )
 
 
-def _recovered(found: list[ChangePoint], rule: Rule) -> list[ChangePoint]:
+def _recovered(found: list[ChangePoint], ended: Collection[int], rule: Rule) -> list[ChangePoint]:
     """With what took what back: an improvement, any regression before it that it undid by more than half, to a level that
-    is not large above the one before. What is tentative takes nothing back yet."""
+    is not large above the one before. What is tentative takes nothing back yet, and what `ended` soon never did."""
     done = list(found)
     for index, better in enumerate(found):
-        if better.moved is not Verdict.IMPROVED or better.state == "tentative":
+        if better.moved is not Verdict.IMPROVED or better.state == "tentative" or index in ended:
             continue
         for earlier, worse in enumerate(done[:index]):
             if worse.moved is Verdict.REGRESSED and not worse.recovered_by and _took_back(better, worse, rule):
                 done[earlier] = replace(worse, recovered_by=better.first)
                 done[index] = replace(better, state="recovered")
     return done
+
+
+RECENT = 20
+"""Results before a regression: if half of them were no better than its level, the improvement in between was a short one."""
+
+
+def _relapsed(
+    found: Sequence[ChangePoint], starts: Sequence[int], released: Sequence[int], rule: Rule
+) -> tuple[list[ChangePoint], set[int]]:
+    """With the regressions that end a short improvement, none of which was `released`; and the places of what they end among
+    the changes. `starts` and `released` are places among the results."""
+    done, ended = list(found), set[int]()
+    for index, worse in enumerate(found):
+        if worse.moved is not Verdict.REGRESSED or worse.state != "confirmed" or not worse.large:
+            continue
+        start, recent = starts[index], starts[index] - RECENT
+        spans = zip([0, *starts], starts, found[: index + 1], strict=False)
+        ends = [(begin, end) for begin, end, each in spans if not _is_better(each.before, worse, rule)]
+        first = ends[-1][1] if ends else 0
+        known = sum(max(0, end - max(begin, recent)) for begin, end in ends)
+        if 2 * known >= RECENT and not any(first <= at < start for at in released):
+            done[index] = replace(worse, state="relapsed")
+            ended.update(at for at in range(index) if starts[at] >= first)
+    return done, ended
+
+
+def _is_better(level: float, worse: ChangePoint, rule: Rule) -> bool:
+    """Whether the level is better than the one that a regression led to."""
+    return rule.moved(worse.after > level) is Verdict.REGRESSED and not _alike(worse.after, level, rule)
 
 
 def _undoing(found: list[ChangePoint], rule: Rule) -> list[ChangePoint]:

@@ -53,7 +53,8 @@ def events_on(project: Project, line: Sequence[Commit], names: Collection[str] |
     config = project.config
     entries = review(project, Side("head", line[-1], "")) if line else None
     past = past_of(config.results_dir, project.cache, line, config.settings, machine)
-    anchors = Anchors(Store(config.results_dir).anchors(machine), config.settings, confirmed_in(project.cache))
+    again, releases = Store(config.results_dir).anchors(machine), project.repository.releases_in(line)
+    anchors = Anchors(again, config.settings, confirmed_in(project.cache), releases)
     by_sha = {each.sha: each for each in line}
     found: list[Changed] = []
     broken: list[Breakage] = []

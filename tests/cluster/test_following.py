@@ -380,3 +380,45 @@ def test_people_are_told_in_a_line_a_kind_how_far_it_is(place: Place_, tmp_path:
     found = place.follow(Scripted(place.run, steps()))
     assert place.told.notes == ["h100: 6 wait, 0 of 6 in", "h100: 3 wait (Resources), 2 run, 1 of 6 in; about 30 min"]
     assert (found.interrupted, place.told.done) == (True, 1)
+
+
+class Slots(Scripted):
+    """An engine that starts a task on one of four slots when it is asked and one is free, as `local` does."""
+
+    def __init__(self, place: Place_, takes_s: Sequence[float], clock: list[float]) -> None:
+        super().__init__(place.run, iter(()))
+        self._place, self._takes_s, self._clock = place, takes_s, clock
+        self._running: dict[int, float] = {}
+
+    def queued(self, run: Run) -> Mapping[Place, Queued]:
+        ended = [task for task, end_s in self._running.items() if end_s <= self._clock[0]]
+        for task in ended:
+            del self._running[task]
+            self._place.attempt(task, end=End(0))
+        begun = {int(path.name.partition(".")[0]) for path in run.folder.glob("h100/*.*/")} | self._running.keys()
+        waiting = [task for _, tasks, _ in self.submitted for task in tasks if task not in begun]
+        for task in waiting[: 4 - len(self._running)]:
+            self._running[task] = self._clock[0] + self._takes_s[task]
+        left = [task for task in waiting if task not in self._running]
+        states = {("h100", task): Queued("running") for task in self._running}
+        return states | {("h100", task): Queued("waiting") for task in left}
+
+
+@pytest.mark.parametrize("scale_s", [2.0, 20.0, 600.0])
+def test_twelve_jobs_on_four_slots_take_little_longer_than_they_must(
+    place: Place_, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scale_s: float
+) -> None:
+    takes_s = [scale_s * share for share in (1.0, 0.9, 1.1, 1.0, 1.2, 0.8, 1.0, 1.0, 0.9, 1.1, 1.0, 1.0)]
+    place.run = create(
+        tmp_path / "twelve",
+        Plan("key", "", "", "asv.conf.json", {"h100": tuple(Task(number, (SHA,)) for number in range(12))}),
+    )
+    clock = [0.0]
+    monkeypatch.setattr(following, "POLL_S", (0.5, 30.0))
+    monkeypatch.setattr("regress.commands.sweep.following.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr(
+        "regress.commands.sweep.following.time.sleep", lambda seconds: clock.__setitem__(0, clock[0] + seconds)
+    )
+    found = place.follow(Slots(place, takes_s, clock))
+    assert found.came == {"h100": 12}
+    assert clock[0] <= 1.3 * sum(takes_s) / 4, "of which 0.1 are no fault of ours: the last row is uneven"

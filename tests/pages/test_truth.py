@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,10 @@ import pytest
 
 from regress.history import Store
 from regress.model import SYNCHRONIZES, Commit, Machine, Measured, Side
+from regress.report.html.badge import badge
+from regress.report.html.feed import feed
+from regress.session import Request, Session
+from regress.trends.events import events_on
 from tests.history.samples import benchmark, taken
 
 from .made import DAY, START, Made, noisy
@@ -135,6 +140,25 @@ def test_what_is_back_at_the_level_of_before_is_one_event_that_says_so(tmp_path:
         ("improved", "confirmed", None, None),
         ("regressed", "open", (14, 15), 0),
     }
+
+
+def test_a_short_improvement_that_was_lost_counts_nowhere_as_worse_until_it_was_released(tmp_path: Path) -> None:
+    made = Made(tmp_path / "p", 60).record({"x.time_f": noisy((30, 1e-3), (8, 0.7e-3), (22, 1e-3))})
+    session = Session(Request(made.root))
+
+    def said() -> tuple[object, ...]:
+        """The status of the case, the state of its regression, and what pages, feed, badge and sweep count as open."""
+        index = made.index()
+        (row,) = index.rows
+        event = next(each for each in index.events if each.moved == "regressed")
+        found = events_on(session, session.repository.commits("main"), None, None)
+        opened = sum(each.point.is_open for each in found.changes)
+        told = re.findall(r">(\w+) regressions? open", badge(index))
+        return row.status, event.state, len(index.open), feed(index, ())[0].count("<entry>"), opened, told
+
+    assert said() == ("relapsed", "relapsed", 0, 0, 0, ["no"])
+    made.git("tag", "v1.0", made.shas[33])
+    assert said() == ("regressed", "open", 1, 1, 1, ["1"])
 
 
 def test_another_number_of_calls_is_a_note_on_what_moved_there(tmp_path: Path) -> None:

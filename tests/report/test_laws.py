@@ -115,7 +115,7 @@ points = st.builds(
     moved=st.sampled_from([Verdict.REGRESSED, Verdict.IMPROVED, Verdict.CHANGED]),
     large=st.booleans(),
     threshold=number,
-    state=st.sampled_from(["tentative", "confirmed", "recovered"]),
+    state=st.sampled_from(["tentative", "confirmed", "recovered", "relapsed"]),
     way=st.just(()),
     recovered_by=words,
     reasons=st.lists(words, max_size=2).map(tuple),

@@ -9,7 +9,7 @@ import pytest
 from regress.model import METRICS, Case, Comparison, Measurement, Report, Throughput, Verdict
 from regress.report import Style, render
 from regress.report.json import document
-from regress.report.throughput import throughput_words
+from regress.report.rows import throughput_words
 
 from .sample import summary
 

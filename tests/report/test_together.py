@@ -98,4 +98,3 @@ def test_no_row_is_lost_or_told_twice(found: list[Comparison]) -> None:
     for group in (each for each in shown if isinstance(each, Together)):
         assert FEWEST <= len(group.moved) <= group.of
         assert len({(each.case.name, each.metric.name, each.verdict) for each in group.moved}) == 1
-        assert group.low <= group.high

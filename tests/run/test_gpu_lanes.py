@@ -80,7 +80,9 @@ def recorded(p: Project, revision: str) -> dict[Case, dict[str, list[float]]]:
 def test_each_case_is_on_the_gpu_that_is_its_own(p: Project, uuids: list[str]) -> None:
     found = recorded(p, "two")
     assert len(found) >= 8
-    assert {case: list(own) for case, own in found.items()} == {case: [home(case, case.name, uuids)] for case in found}
+    places = [(Gpu(uuid),) for uuid in uuids]
+    homes = {case: [gpu.uuid for gpu in home(case, case.name, places)] for case in found}
+    assert {case: list(own) for case, own in found.items()} == homes
     assert {uuid for own in recorded(p, "one").values() for uuid in own} == {uuids[0]}
 
 

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from regress.measure.wire import Proposal
 from regress.model import SYNCHRONIZES, Benchmark, Case, Failure, Measured, Protocol, Round
 from regress.run import homes
+from regress.run.gpus import Gpu
 
-UUIDS = ("GPU-a", "GPU-b", "GPU-c")
+GPUS = tuple(map(Gpu, ("GPU-a", "GPU-b", "GPU-c")))
+PLACES = [(gpu,) for gpu in GPUS]
 CASES = [Case(f"ops.Op.cudatime_{number % 50}", (str(number // 50),)) for number in range(600)]
 
 
@@ -28,25 +30,26 @@ def by_name(*benchmarks: Benchmark) -> dict[str, Benchmark]:
 
 
 def test_every_gpu_gets_about_its_part() -> None:
-    found = [homes.home(case, case.name, UUIDS) for case in CASES]
-    assert all(160 < found.count(uuid) < 240 for uuid in UUIDS)
+    found = [homes.home(case, case.name, PLACES) for case in CASES]
+    assert all(160 < found.count(place) < 240 for place in PLACES)
 
 
-@given(st.permutations(UUIDS), st.sampled_from(CASES))
-def test_the_order_of_the_gpus_does_not_matter(uuids: list[str], case: Case) -> None:
-    assert homes.home(case, case.name, uuids) == homes.home(case, case.name, UUIDS)
+@given(st.permutations(PLACES), st.sampled_from(CASES))
+def test_the_order_of_the_gpus_does_not_matter(places: list[tuple[Gpu]], case: Case) -> None:
+    assert homes.home(case, case.name, places) == homes.home(case, case.name, PLACES)
 
 
 @given(st.sampled_from(CASES))
 def test_with_another_gpu_a_case_stays_or_goes_to_that_one(case: Case) -> None:
-    before, after = homes.home(case, case.name, UUIDS), homes.home(case, case.name, (*UUIDS, "GPU-d"))
-    assert after in (before, "GPU-d")
+    another = (Gpu("GPU-d"),)
+    before, after = homes.home(case, case.name, PLACES), homes.home(case, case.name, (*PLACES, another))
+    assert after in (before, another)
 
 
 def test_parameters_in_another_order_are_the_same_case() -> None:
     for one in CASES[:20]:
         pair = (Case(one.name, ("8", "'x'")), Case(one.name, ("'x'", "8")))
-        assert len({homes.home(case, one.name, UUIDS) for case in pair}) == 1
+        assert len({homes.home(case, one.name, PLACES) for case in pair}) == 1
 
 
 @pytest.mark.parametrize("was", ["ops.Old.cudatime_add", "ops.Old"])
@@ -78,12 +81,22 @@ def test_an_old_name_that_the_suite_still_has_is_another_benchmark() -> None:
 # -- alone or beside others ----------------------------------------------------------------------------------------------
 
 
-def test_what_needs_no_device_or_several_is_measured_by_itself() -> None:
-    assert homes.gpus_for_all([benchmark("a")]) == 0
+def test_a_case_has_as_many_gpus_as_either_side_needs() -> None:
+    assert homes.gpus_for_all([benchmark("a", gpus=0)]) == 1
     assert homes.gpus_for_all([benchmark("a", gpus=3)]) == 3
-    assert homes.gpus_for_all([benchmark("a", needs_device=False)]) == 1
-    assert homes.gpus_for_all([benchmark("a"), benchmark("a", gpus=2)]) == 2, "either side"
-    assert homes.gpus_for_all([benchmark("a"), benchmark("a", needs_device=False)]) == 1
+    assert homes.gpus_for_all([benchmark("a"), benchmark("a", ranks=2)]) == 2
+
+
+def test_no_gpu_is_in_two_blocks_and_what_shares_a_gpu_or_its_links_is_apart() -> None:
+    four = tuple(map(Gpu, "abcd"))
+    assert [homes.blocks(four, size) for size in (2, 3, 4)] == [[four[:2], four[2:]], [four[:3]], [four]]
+    assert homes.blocks(four[:1], 1) == [four[:1]]
+    assert homes.apart(four[:2], four[:1])
+    assert homes.apart(four[:1], four[:2])
+    assert homes.apart(four[:2], four[2:]), "they share the links"
+    assert not homes.apart(four[:2], four[2:3])
+    assert not homes.apart(four[:1], four[1:2])
+    assert not homes.apart((), ()), "no GPU was named"
 
 
 def test_the_host_has_a_part_in_all_but_device_time() -> None:

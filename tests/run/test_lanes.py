@@ -15,7 +15,7 @@ import pytest
 
 from regress.errors import NothingMeasured, StoreError
 from regress.model import Batch, Case, Round
-from regress.run.execute import Measured
+from regress.run.execute import JobResult
 from regress.run.gpus import Gpu
 from regress.run.homes import home
 from tests.run.test_execute import Bench, alive, failures, good
@@ -26,7 +26,8 @@ UUIDS = [each.uuid for each in GPUS]
 
 def on(gpu: Gpu, *names: str) -> list[str]:
     """Those of the names that belong to the GPU."""
-    return [name for name in names if home(Case(f"b.{name}"), f"b.{name}", UUIDS) == gpu.uuid]
+    places = [(each,) for each in GPUS]
+    return [name for name in names if home(Case(f"b.{name}"), f"b.{name}", places) == (gpu,)]
 
 
 NAMES = [f"cudatime_{letter}" for letter in "abcdefgh"]
@@ -49,7 +50,7 @@ def gpus_of(bench: Bench) -> dict[str, set[str]]:
     return found
 
 
-def values(measured: Measured) -> dict[tuple[str, str, int], float]:
+def values(measured: JobResult) -> dict[tuple[str, str, int], float]:
     return {(each.name, each.side, each.order): each.values["gpu_time"].value for each in measured.rounds}
 
 
@@ -263,7 +264,6 @@ def fall():
         assert last_one.message.endswith("(RuntimeError: the GPU has fallen off the bus)")
 
 
-@pytest.mark.slow  # fails now and then on a loaded machine, for a reason that is not known yet
 def test_where_no_gpu_is_left_it_is_an_error(bench: Bench, tmp_path: Path) -> None:
     last = str(tmp_path / "last")
     bench.write(f"""{DEVICE_CASES}

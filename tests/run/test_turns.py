@@ -11,8 +11,11 @@ import pytest
 
 from regress.measure.wire import Task
 from regress.model import Case
+from regress.run.gpus import Gpu
 from regress.run.servers import Interrupt
 from regress.run.turns import Step, Turns
+
+LANES = [(Gpu(name),) for name in "abcd"]
 
 SOON_S = 10.0
 """Longer than anything here takes that comes to an end."""
@@ -37,12 +40,22 @@ def tasks(*names: str) -> list[Task]:
 
 def test_what_is_alone_comes_last_and_at_a_stretch() -> None:
     one, quiet, two, other = tasks("one", "quiet", "two", "other")
-    turns = Turns(2, {Case("quiet"), Case("other")})
+    turns = Turns(LANES[:2], {Case("quiet"), Case("other")})
     assert turns.steps([one, quiet, two, other]) == [Step([one]), Step([two]), Step([quiet, other], alone=True)]
-    assert [turns.beside(each) for each in (one, quiet)] == [2, 1]
+    assert [turns.beside(each, LANES[0]) for each in (one, quiet)] == [2, 1]
 
 
-@pytest.mark.parametrize("turns", [Turns(), Turns(1, {Case("quiet")}), Turns(2)])
+def test_how_many_gpus_measure_is_counted_without_what_waits_for_them() -> None:
+    (task,) = tasks("one")
+    (a, b, c, d), pair = LANES, (*LANES[0], *LANES[1])
+    turns = Turns([pair, a, b, c, d])
+    assert [turns.beside(task, each) for each in (pair, a, c)] == [4, 4, 4]
+    assert [Turns([pair, c]).beside(task, each) for each in (pair, c)] == [3, 3]
+    assert [Turns([pair, a]).beside(task, each) for each in (pair, a)] == [1, 1], "one after the other"
+    assert Turns().beside(task, ()) == 1
+
+
+@pytest.mark.parametrize("turns", [Turns(), Turns(LANES[:1], {Case("quiet")}), Turns(LANES[:2])])
 def test_where_nobody_has_to_wait_a_process_gets_all_at_once(turns: Turns) -> None:
     both = tasks("one", "quiet")
     assert turns.steps(both) == [Step(both)]
@@ -60,7 +73,7 @@ def waits(turns: Turns, number: int) -> None:
 def test_who_waits_to_be_alone_goes_ahead_of_the_next_step_of_all_others(
     interrupt: Interrupt, pool: ThreadPoolExecutor
 ) -> None:
-    turns, order, begun = Turns(4, {Case("quiet")}), list[str](), threading.Barrier(3)
+    turns, order, begun = Turns(LANES, {Case("quiet")}), list[str](), threading.Barrier(3)
 
     def alone(name: str) -> None:
         with turns.working(interrupt):
@@ -88,7 +101,7 @@ def test_who_waits_to_be_alone_goes_ahead_of_the_next_step_of_all_others(
 
 
 def test_nothing_is_beside_what_is_alone(interrupt: Interrupt, pool: ThreadPoolExecutor) -> None:
-    turns, at_work, met = Turns(4, {Case("quiet")}), set[int](), list[tuple[bool, int]]()
+    turns, at_work, met = Turns(LANES, {Case("quiet")}), set[int](), list[tuple[bool, int]]()
     begin = threading.Barrier(4)
 
     def lane(number: int) -> None:
@@ -116,7 +129,7 @@ def takes_a_turn(turns: Turns, interrupt: Interrupt) -> None:
 
 
 def test_a_lane_that_fails_hands_its_turn_back(interrupt: Interrupt, pool: ThreadPoolExecutor) -> None:
-    turns = Turns(2, {Case("quiet")})
+    turns = Turns(LANES[:2], {Case("quiet")})
     for alone in (True, False):
         with pytest.raises(OSError, match="gone"), turns.working(interrupt), turns.taken(alone, interrupt):
             raise OSError("the process is gone")
@@ -124,7 +137,7 @@ def test_a_lane_that_fails_hands_its_turn_back(interrupt: Interrupt, pool: Threa
 
 
 def test_ctrl_c_ends_the_wait_for_a_turn(interrupt: Interrupt, pool: ThreadPoolExecutor) -> None:
-    turns, own = Turns(2, {Case("quiet")}), Interrupt()
+    turns, own = Turns(LANES[:2], {Case("quiet")}), Interrupt()
     with contextlib.closing(own), turns.working(interrupt):
         waiting = pool.submit(takes_a_turn, turns, own)
         waits(turns, 1)

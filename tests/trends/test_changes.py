@@ -2,12 +2,16 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
+import hypothesis
 import pytest
+from hypothesis import strategies as st
 
 from regress.model import Case, ChangePoint, Metric, Series, Settings, Verdict, metric_of
+from regress.stats.summary import median
 from regress.trends import changes_of
 
 SETTINGS = Settings()
@@ -272,6 +276,24 @@ def test_a_history_that_jumps_between_two_levels_has_two_modes_and_no_regression
     assert all(each.reasons[-1].startswith("bimodal") for each in changes)
 
 
+def jumping(n: int, noise: float = 0.01) -> list[float]:
+    draw = random.Random(5)
+    return [draw.choice([3.5e-3, 95e-3]) * math.exp(noise * draw.gauss(0, 1)) for _ in range(n)]
+
+
+def test_a_history_that_jumps_since_a_month_has_two_modes_by_now() -> None:
+    changes = found(given([*quiet(300, 95e-3), *jumping(30), *quiet(8, 95e-3)]))
+    last = next(each for each in reversed(changes) if each.moved is Verdict.REGRESSED)
+    assert not last.large
+    assert last.reasons[-1].startswith("bimodal")
+    assert not any(each.is_open for each in changes)
+
+
+def test_what_jumped_long_ago_makes_no_change_of_today_one_of_modes() -> None:
+    last = found(given([*jumping(80), *quiet(70, 3.5e-3), *quiet(20, 95e-3)]))[-1]
+    assert (int(last.first, 16), last.is_open, last.reasons) == (150, True, ())
+
+
 def test_a_level_that_is_new_is_a_change_however_it_scatters_afterwards() -> None:
     draw = random.Random(5)
     values = [*quiet(40, 3.5e-3), *((95e-3 if draw.random() < 0.9 else 3.5e-3) for _ in range(40))]
@@ -295,7 +317,8 @@ def test_a_plateau_keeps_its_commits_from_sweep_to_sweep(length: int, before: in
         if length >= 3 and n >= there + 3:
             assert states[there][0] == "confirmed"
         if length >= 3 and n > back:
-            assert states[back][0] == ("tentative" if n < back + 3 else "recovered" if level > 1e-3 else "confirmed")
+            sure = "recovered" if level > 1e-3 else "relapsed" if before == 30 else "confirmed"
+            assert states[back][0] == ("tentative" if n < back + 3 else sure)
             assert states[there][1] == (level > 1e-3 and n >= back + 3), "a regression that was taken back says so"
     assert len(states) == (0 if length == 1 else 2), "one value is a stray, two are told"
 
@@ -307,3 +330,83 @@ def test_a_level_behind_zeros_is_one_change_from_zero() -> None:
         (6, False, True),
         (11, True, False),
     ]
+
+
+# -- short improvements --------------------------------------------------------------------------------------------------
+
+
+def states(each: Series, releases: Collection[str] = ()) -> list[tuple[int, str, str]]:
+    """Where it changed, which way, and what became of it."""
+    every = changes_of(each, SETTINGS, releases=releases)
+    return [(int(change.first, 16), str(change.moved), change.state) for change in every if change.large]
+
+
+@pytest.mark.parametrize("noise", [0.004, 0.015])
+@pytest.mark.parametrize(
+    ("visit", "state"), [(2, "recovered"), (5, "relapsed"), (10, "relapsed"), (11, "confirmed"), (40, "confirmed")]
+)
+def test_the_end_of_an_improvement_is_a_regression_unless_that_was_short(visit: int, state: str, noise: float) -> None:
+    """A visit to a better level, in the middle of a history: most of the recent past was no better than what follows it."""
+    every = series((30, 1e-3), (visit, 0.7e-3), (60, 1e-3), noise=noise)
+    better = "recovered" if visit == 2 else "confirmed"
+    assert states(every) == [(30, "improved", better), (30 + visit, "regressed", state)]
+    assert [each.is_open for each in found(every)] == [False, state == "confirmed"]
+    rate = replace(every, metric=metric_of("value", "GB/s"), rounds=tuple((1 / a, 1 / b) for a, b in every.rounds))
+    assert states(rate) == states(every)
+
+
+def test_what_is_slower_than_before_a_short_improvement_is_a_regression() -> None:
+    assert states(series((30, 1e-3), (5, 0.7e-3), (20, 1.2e-3)))[-1] == (35, "regressed", "confirmed")
+    later = series((30, 1e-3), (5, 0.7e-3), (20, 1e-3), (20, 1.2e-3))
+    assert states(later)[1:] == [(35, "regressed", "relapsed"), (55, "regressed", "confirmed")]
+    partly = series((30, 1e-3), (5, 0.7e-3), (20, 0.9e-3))
+    assert states(partly)[-1] == (35, "regressed", "relapsed"), "10 % better than for most of the time"
+
+
+def test_a_level_has_to_be_known_before_an_improvement_of_it_is_short() -> None:
+    assert states(series((9, 1e-3), (4, 0.7e-3), (20, 1e-3)))[-1] == (13, "regressed", "confirmed")
+    assert states(series((10, 1e-3), (4, 0.7e-3), (20, 1e-3)))[-1] == (14, "regressed", "relapsed")
+
+
+def test_short_improvements_that_are_most_of_the_recent_past_were_none() -> None:
+    every = series((40, 1e-3), (6, 0.7e-3), (4, 1e-3), (6, 0.7e-3), (8, 1e-3))
+    assert states(every)[-1] == (56, "regressed", "confirmed")
+
+
+def test_a_short_improvement_takes_no_regression_back() -> None:
+    every = series((20, 0.7e-3), (30, 1e-3), (5, 0.7e-3), (20, 1e-3))
+    assert states(every) == [(20, "regressed", "confirmed"), (55, "regressed", "relapsed")]
+    assert [each.is_open for each in found(every)] == [True, False, False]
+    mended = series((20, 0.7e-3), (30, 1e-3), (5, 0.7e-3), (20, 1e-3), (20, 0.7e-3))
+    assert not any(each.is_open for each in found(mended))
+
+
+@pytest.mark.parametrize(("at", "state"), [(29, "relapsed"), (30, "confirmed"), (36, "confirmed"), (37, "relapsed")])
+def test_an_improvement_that_was_released_is_no_short_one(at: int, state: str) -> None:
+    """Also by a commit without a result, the newest of which before it has the improvement."""
+    every = series((30, 1e-3), (5, 0.7e-3), (2, None), (20, 1e-3))
+    assert states(every, {every.commits[at]})[-1] == (37, "regressed", state)
+
+
+def test_one_value_of_what_is_exact_is_an_improvement_of_its_own() -> None:
+    memory = series((12, 100e6), (1, 80e6), (5, 100e6), noise=0.0, metric=metric_of("peak_memory"))
+    assert states(memory) == [(12, "improved", "confirmed"), (13, "regressed", "relapsed")]
+
+
+@hypothesis.settings(max_examples=30, deadline=None)
+@hypothesis.given(
+    older=st.lists(st.tuples(st.integers(3, 20), st.sampled_from([0.7e-3, 1e-3, 1.3e-3])), max_size=5),
+    jumps=st.integers(0, 40),
+    visit=st.integers(3, 30),
+    after=st.sampled_from([1e-3, 1.3e-3]),
+)
+def test_what_was_long_ago_says_nothing_of_the_last_changes(
+    older: list[tuple[int, float]], jumps: int, visit: int, after: float
+) -> None:
+    last = series((65, 1e-3), (visit, 0.7e-3), (20, after)).rounds
+    draw = random.Random(jumps)
+    past = (*series(*older).rounds, *((draw.choice([1e-3, after]),) for _ in range(jumps)))
+    long, short = (states(given([median(each) for each in rounds])) for rounds in ((*past, *last), last))
+    there = len(past)
+    late = [each for each in long if each[0] >= there + 60 and each[1] == "regressed"]
+    assert late == [(there + at, moved, state) for at, moved, state in short if moved == "regressed"]

@@ -27,8 +27,9 @@ from regress.errors import Exit, NothingMeasured, StoreError
 from regress.git import line_between, merged_by
 from regress.history import keep_confirmed
 from regress.model import Bisection, Case, Commit, Contrast, Report
-from regress.run.execute import Watcher, discover, where_searched
+from regress.run.execute import Watcher, discover
 from regress.run.plan import cases_of
+from regress.run.problems import where_searched
 from regress.session import Request, Session, check_metric, counted, quoted
 from regress.units import format_duration
 

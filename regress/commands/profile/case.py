@@ -10,8 +10,9 @@ from typing import Any
 from regress.errors import Exit, ProfileError, RegressError, RevisionError, exits
 from regress.measure.wire import CALL_MARK, CALLS_SKIPPED, Ceilings
 from regress.model import Benchmark, CallProfile, Case, Explanation, Failure, Report, Round, Throughput
-from regress.run.execute import Job, Watcher, discover, where_searched
+from regress.run.execute import Job, Watcher, discover
 from regress.run.plan import Selection, select
+from regress.run.problems import where_searched
 from regress.run.profiled import CALLS, Profiled, profiled
 from regress.run.unmatched import nothing_matches
 from regress.session import Request, Session, counted

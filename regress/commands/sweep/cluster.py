@@ -9,7 +9,7 @@ import hashlib
 import math
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,14 +23,14 @@ from regress.commands.sweep.choosing import NEW, Asked, Chosen, choose
 from regress.commands.sweep.confirming import tentative
 from regress.commands.sweep.done import Done
 from regress.commands.sweep.following import Followed, alone, follow
-from regress.commands.sweep.marks import Mark
+from regress.commands.sweep.marks import Mark, Told
 from regress.commands.sweep.measuring import Sweep
 from regress.config import cache_dir, kinds_of, written_folders
 from regress.errors import ConfigError, Exit, ranked
 from regress.git import publish
 from regress.history import Store
 from regress.history.merging import SAME_MACHINE
-from regress.model import Breakage, Changed, Cluster, Kind, Report
+from regress.model import Cluster, Kind, Report
 from regress.run.execute import Watcher
 from regress.session import Request, Session, counted, quoted
 from regress.trends.events import Events, events_in, marked_new, with_failures, with_shifts
@@ -61,8 +61,9 @@ class On:
 
 def sweep_on(
     request: Request, asked: Asked, watcher: Watcher, words: str, *, waits: bool = True, budget_s: float = math.inf
-) -> Report:
+) -> tuple[Report, Callable[[], None]]:
     """The sweep, on the kinds of nodes that `words` name; without `waits` one look: what ended is merged, what lacks handed in.
+    Call what is returned beside the report once people have that: until then what is new in it stays new.
 
     Ctrl-C detaches. A run is over once its news is in a report: what a driver that was killed before has not reported, the
     next one does. Raises ConfigError where there is no such kind, and NothingMeasured where no kind takes a job.
@@ -97,11 +98,16 @@ def sweep_on(
             followed.add(_followed(on, pairs, watcher, waits, end_s))
         now = _events(on, chosen, plan)
         report = _report(on, chosen, plan, followed, marked_new(before, now), runs, start)
-        for own in runs:
-            _tell(own, now)
-        if runs and followed.settled:
-            runs[-1].close()
-    return report
+        held = followers.pop_all()  # nobody else follows these runs before people have the report
+
+    def told() -> None:
+        with held:
+            for own in runs:
+                _tell(own, now)
+            if runs and followed.settled:
+                runs[-1].close()
+
+    return report, told
 
 
 def _begun(on: On, plan: Plan, before: Events, watcher: Watcher) -> Run:
@@ -114,21 +120,12 @@ def _begun(on: On, plan: Plan, before: Events, watcher: Watcher) -> Run:
     return run
 
 
-@dataclass(frozen=True)
-class Told:
-    """What people know of already."""
-
-    changes: tuple[Changed, ...] = ()
-    breakages: tuple[Breakage, ...] = ()
-
-
 def _tell(run: Run, found: Events) -> None:
     write(run.folder / TOLD, Told(found.changes, found.breakages))
 
 
 def _told(run: Run) -> Events:
-    known = read(run.folder / TOLD, Told) or Told()
-    return Events(known.changes, known.breakages)
+    return (read(run.folder / TOLD, Told) or Told()).events
 
 
 def _followed(on: On, run: Run, watcher: Watcher, waits: bool, end_s: float) -> Followed:

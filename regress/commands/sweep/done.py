@@ -17,7 +17,7 @@ from regress.compare.pairing import code_differs
 from regress.history import Store
 from regress.history.kept import StateFile
 from regress.model import Batch, Benchmark, Case, Round
-from regress.run.execute import Measured
+from regress.run.execute import JobResult
 from regress.session import Session
 from regress.session.remarks import needs_device
 
@@ -140,7 +140,7 @@ class Missing:
         self.end_s = end_s
         self._missing, self._first, self._asked = missing, rounds - max(missing.values()), False
 
-    def next(self, found: Measured) -> Batch | None:
+    def next(self, found: JobResult) -> Batch | None:
         cases = {case for side in found.cases.values() for case in side if case in self._missing}
         asked, self._asked = self._asked, True
         return None if asked or not cases else Batch({case: self._missing[case] for case in cases}, self._first)

@@ -25,9 +25,9 @@ from regress.history import Store, new_run
 from regress.measure.wire import Ceilings
 from regress.model import Benchmark, Case, Commit, Machine, Side, SuiteProblem
 from regress.run.environments import Prepared, identity_of
-from regress.run.execute import Measured, Watcher, execute, nothing_selected
+from regress.run.execute import JobResult, Watcher, execute
 from regress.run.plan import Selection, select, unimportable
-from regress.run.problems import apart
+from regress.run.problems import apart, nothing_selected
 from regress.session import Session, counted, quoted
 from regress.session.recorder import Recorder, complete
 from regress.session.remarks import device_line, remarks, require_values, throttled
@@ -305,7 +305,7 @@ class Sweep:
             if side.commit.sha in self._lacking:
                 self._look_again(side.commit, side.name, found, missing)
 
-    def _look_again(self, commit: Commit, name: str, found: Measured, missing: Mapping[Case, int]) -> None:
+    def _look_again(self, commit: Commit, name: str, found: JobResult, missing: Mapping[Case, int]) -> None:
         """What the commit lacks by now; `name` is that of its side."""
         if not self.interrupted:
             absent = missing.keys() - set(found.cases.get(name, ()))
@@ -334,7 +334,7 @@ class Sweep:
         missing: Mapping[Case, int],
         again: Mapping[Side, Collection[Case] | None],
         parts: Sequence[Sequence[Side]],
-    ) -> Measured:
+    ) -> JobResult:
         session, sides = self._session, tuple(prepared)
         if self.several:  # what a run has on one card was in turn
             session.run = new_run()

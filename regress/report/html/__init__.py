@@ -4,11 +4,10 @@
     feed.py        what is open as an Atom feed
     badge.py       how much that is, as a picture for a README
     sharing.py     the making of pages, shared between processes
-    script.py      data as scripts, whatever text stands in it
     profile.py     the page of a profile: one file
     account.py     an explanation in words, for its own page and for those of a report
     explained.py   the page of an explanation: both timelines, the sums, the kernels
-    page.py        pages: template, style and scripts in one
+    page.py        pages: template, style and scripts in one; and data as scripts, whatever text stands in it
     page.html.j2   the template of index.html; profile.html.j2 and explained.html.j2 those of the single pages
     style.css      how they look; account.css an explanation; implementations.css, profile.css and explained.css what
                    only those have

@@ -7,7 +7,7 @@ from typing import Any
 from regress.model import Explained, Explanation, KernelDiff
 from regress.pages import Shard
 from regress.report.explained import configuration_lines, count, part_rows, sentence, was_line
-from regress.report.html.script import script_of
+from regress.report.html.page import script_of
 
 
 def shard_script(shard: Shard) -> str:

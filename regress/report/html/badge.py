@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ElementTree
 
 from regress.pages import PageIndex
 from regress.report.xml import inert
+from regress.units import counted
 
 BADGE = "badge.svg"
 SVG = "http://www.w3.org/2000/svg"
@@ -40,9 +41,9 @@ def badge(index: PageIndex) -> str:
 def _said(index: PageIndex) -> tuple[str, str]:
     """What it says, and its colour. What stopped giving numbers is said where there is any."""
     regressions, stopped = len(index.open), sum(each.cases for each in index.stopped)
-    words = [f"{regressions or 'no'} regression{'s' * (regressions != 1)} open"]
+    words = [f"{counted(regressions, 'regression') if regressions else 'no regressions'} open"]
     if stopped:
-        words.append(f"{stopped} case{'s' * (stopped != 1)} without a number")
+        words.append(f"{counted(stopped, 'case')} without a number")
     if regressions or stopped:
         return ", ".join(words), WORSE
     return (words[0], BETTER) if index.told else ("not enough results", DARK)

@@ -7,9 +7,8 @@ from typing import Any
 
 from regress.model import Explained, Report
 from regress.report.html.account import account
-from regress.report.html.folder import explained, replace_file
-from regress.report.html.page import explained_page
-from regress.report.html.script import script_of
+from regress.report.html.folder import write_alone
+from regress.report.html.page import explained_page, script_of
 from regress.report.summary import place, sides
 from regress.text.style import Style
 
@@ -22,9 +21,7 @@ def write_explained(report: Report, path: Path) -> None:
         "cases": [_case(each, report) for each in report.explained],
     }
     title = str(report.explained[0].case) if report.explained else "nothing"
-    with explained(path, "--html FILE with a file that can be written"):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, explained_page(title, [script_of("explained", "", data)]))
+    write_alone(path, "--html", explained_page(title, [script_of("explained", "", data)]))
 
 
 def _case(each: Explained, report: Report) -> dict[str, Any]:

@@ -30,21 +30,20 @@ NAMED = 10
 
 @dataclass(frozen=True)
 class Known:
-    """An event that the feed has told of. It keeps its id when commits in its range are measured and that gets narrower, so
-    that a reader shows it once."""
+    """An event that the feed has had. It keeps its id when its range gets narrower, so that a reader shows it once."""
 
     id: str
     about: str
     """Benchmark and metric, or case and kind of failure."""
     good: str
-    """PageCommit.sha of the newest commit that is not to blame, as it was told first."""
+    """PageCommit.sha of the newest commit that was not to blame when the feed first had it."""
     last: str
-    """The same of the newest one that may be."""
+    """PageCommit.sha of the newest commit that might be."""
 
 
 @dataclass(frozen=True)
 class _Item:
-    """An event, as an entry tells it."""
+    """The content of an entry."""
 
     about: str
     good: int
@@ -57,7 +56,7 @@ class _Item:
 
 
 def feed(index: PageIndex, known: Sequence[Known]) -> tuple[str, tuple[Known, ...]]:
-    """The document, and what the next one has to know; `known` is what this one has to."""
+    """The document, and what the next one has to know; `known` is what the last one left."""
     items = sorted((*_regressions(index), *_shifts(index), *_stopped(index)), key=lambda each: -each.first)
     told, forgotten = _identified(index, items, known)
     root = ElementTree.Element("feed", xmlns=ATOM)
@@ -75,7 +74,7 @@ def feed(index: PageIndex, known: Sequence[Known]) -> tuple[str, tuple[Known, ..
 
 
 def _entry(root: ElementTree.Element, index: PageIndex, item: _Item, id: str) -> None:
-    """Its date is that of the commit, which is the same whenever and wherever the feed is written."""
+    """An entry has the date of its commit, so that it is the same whenever and wherever the feed is written."""
     entry = ElementTree.SubElement(root, "entry")
     _text(entry, "title", cut(visible(item.title), TITLE))
     _text(entry, "id", id)
@@ -91,7 +90,7 @@ def _text(parent: ElementTree.Element, tag: str, text: str, **attributes: str) -
 
 
 def _date(commit: PageCommit) -> str:
-    """In the form of RFC 3339, which has years of four digits."""
+    """As in RFC 3339, whose years have four digits."""
     try:
         at = datetime.fromtimestamp(commit.date, timezone.utc)
     except (OverflowError, ValueError, OSError):
@@ -103,7 +102,7 @@ def _date(commit: PageCommit) -> str:
 
 
 def _identified(index: PageIndex, items: Sequence[_Item], known: Sequence[Known]) -> tuple[list[Known], list[Known]]:
-    """The items as they are known from now on; and those that are not among them, which may be open again one day."""
+    """The items as they are known from now on, and known ones that are not among them, which may be open again one day."""
     at = {commit.sha: number for number, commit in enumerate(index.commits)}
     left = [each for each in known if each.good in at and each.last in at]
     told, seen = [], Counter(each.id for each in left)
@@ -125,7 +124,7 @@ def _identified(index: PageIndex, items: Sequence[_Item], known: Sequence[Known]
 
 
 def _new(index: PageIndex, item: _Item, seen: Counter[str]) -> Known:
-    """Named after its first commit: another machine that writes the report again gives it the same name."""
+    """Its id depends on its first commit alone, so that other machines that write the report choose the same."""
     good, first, last = (index.commits[each].sha for each in (item.good, item.first, item.last))
     id = _urn(index.project, item.about, first)
     seen[id] += 1
@@ -168,7 +167,7 @@ def _regressions(index: PageIndex) -> Iterator[_Item]:
 
 
 def _shifts(index: PageIndex) -> Iterator[_Item]:
-    """What many benchmarks share is one entry, which blames nobody."""
+    """Many benchmarks that moved at once are one entry, which blames nobody."""
     for number in sorted({each.shift for each in index.open if each.shift is not None}):
         shift, own = index.shifts[number], [each for each in index.open if each.shift == number]
         names = sorted({index.entries[each.benchmark].name for each in own})
@@ -208,14 +207,14 @@ def _stopped(index: PageIndex) -> Iterator[_Item]:
 
 
 def _reach(index: PageIndex, event: Event) -> str:
-    """In how many cases and where; nothing if there is only one."""
+    """In how many cases, and where; empty if there is only one of each."""
     cases = f"{event.cases} of {event.of_cases} cases" if event.cases > 1 else ""
     places = ", ".join(index.places[each].label for each in event.places) if len(index.places) > 1 else ""
     return "; ".join(filter(None, (cases, places and f"on {places}")))
 
 
 def _blamed(index: PageIndex, event: Event) -> str:
-    """The commit, or those that may be it, the newest first, as far as they are listed."""
+    """The commit to blame, or the listed ones that may be, the newest first."""
     suspects = [each if isinstance(each, PageCommit) else index.suspects[each] for each in event.suspects]
     if event.suspects_n == 1 and suspects:
         return f"{_named(suspects[0])} ({suspects[0].author})"
@@ -228,7 +227,7 @@ def _named(commit: PageCommit) -> str:
 
 
 def _link(index: PageIndex, name: str, place: int, **query: str) -> str:
-    """To the page of a benchmark, as its scripts write it."""
+    """A link to the page of a benchmark, as the scripts write it."""
     where = {"at": index.places[place].id} if len(index.places) > 1 else {}
     query = {key: value for key, value in {**query, **where}.items() if value}
     words = urlencode(query, errors="replace")

@@ -4,19 +4,20 @@
     data/index.js     the Index
     data/values.js    the Values of its rows
     data/b/*.js       a Shard a benchmark
-    feed.xml          what is open, for who subscribes to it
-    badge.svg         how much that is, for a README
-    manifest.json     what page and shards were made from, and the parts of the index: what need not be made again
+    feed.xml          what is open, for feed readers
+    badge.svg         how much is open, for a README
+    manifest.json     what page and shards were made from, and the parts of the index, which need not be made again
 
-The manifest also says that the folder is ours. Every file is written whole, and the index after the shards it speaks of: a
-report that was interrupted is the old one with some shards that are newer, and goes on from there the next time.
+The manifest also marks the folder as a report's. Every file is replaced as a whole, the index after the shards it names: a
+report that was interrupted is the old one with some newer shards, and the next run continues from there.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -28,8 +29,7 @@ from regress.pages import Leaf, PageIndex, PageSite, Part
 from regress.report.html.account import shard_script
 from regress.report.html.badge import BADGE, badge
 from regress.report.html.feed import FEED, Known, feed
-from regress.report.html.page import page, page_stamp
-from regress.report.html.script import script_of
+from regress.report.html.page import page, page_stamp, script_of
 from regress.report.html.sharing import shared
 
 if TYPE_CHECKING:
@@ -41,20 +41,20 @@ SHARDS = Path("data", "b")
 SOURCES = ["data/index.js"]
 """What the page loads its data from."""
 SAVE_S = 10.0
-"""So often it is put down what was made, for a process that is killed."""
+"""Seconds between saves of the manifest, in case the process is killed."""
 FIX = 'choose another folder: "report_dir" under "regress" in asv.conf.json'
 
 
 @dataclass(frozen=True)
 class Written:
-    """What was written: the file to open, and how many of the benchmarks were made again."""
+    """What was written: the file to open, and how many benchmarks were made again."""
 
     page: Path
     index: PageIndex
     benchmarks: int
     made: int
     changed: int
-    """Files of benchmarks that are no longer what they were."""
+    """Files of benchmarks whose content changed."""
 
 
 @dataclass(frozen=True)
@@ -73,15 +73,15 @@ class _Manifest:
     """Its stamp."""
     benchmarks: dict[str, _Kept] = field(default_factory=dict)
     told: tuple[Known, ...] = ()
-    """By the feed."""
+    """What the feed has said so far."""
 
 
 def write_folder(site: PageSite, folder: Path, progress: Progress) -> Written:
-    """Bring the folder up to date. Raises RegressError if it holds something else, or cannot be written. What was made is
-    kept where it is interrupted."""
+    """Bring the folder up to date. Raises RegressError if it holds something else or cannot be written. If interrupted, it
+    keeps what was made."""
     before = _manifest(folder)
     kept = dict(before.benchmarks)
-    with explained(folder):
+    with _explained(folder):
         (folder / SHARDS).mkdir(parents=True, exist_ok=True)
         if not kept:
             _write_manifest(folder, before)  # from now on the folder is ours
@@ -123,8 +123,8 @@ class _Done(NamedTuple):
 def _make_shards(
     site: PageSite, folder: Path, kept: dict[str, _Kept], progress: Progress, save: Callable[[], None]
 ) -> tuple[int, int]:
-    """Make what is out of date, and put it down in `kept`, which is saved now and then; how many were made, and how many files
-    have changed."""
+    """Make what is out of date and enter it in `kept`, which is saved now and then; returns how many were made, and how many
+    files changed."""
     stale = [leaf for leaf in site.leaves if not _current(folder, leaf, kept.get(leaf.name))]
     made = changed = 0
     saved_s = time.monotonic()
@@ -147,8 +147,7 @@ def _make_shards(
 
 
 def _bring_up_to_date(folder: Path, leaf: Leaf, found: _Kept | None) -> _Done:
-    """Make the benchmark's file. Where its results are in files that are new and say what they said, it is only put down that
-    these were seen."""
+    """Make the benchmark's file. If the files of its results are new but say the same, only note that these were seen."""
     path = folder / SHARDS / leaf.file
     if found is not None and found.stamp == leaf.stamp() and path.exists():
         return _Done(replace(found, seen=leaf.seen), made=False, changed=False)
@@ -174,14 +173,12 @@ def write_file(site: PageSite, path: Path, progress: Progress) -> Written:
     every = [made[place] for place in range(len(made))]
     index, values = site.index([part for _, part in every])
     data = [script_of("index", "", index), script_of("values", "", values), *(data for data, _ in every)]
-    with explained(path, "--single-file FILE with a file that can be written"):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, page(index.project, data=data))
+    write_alone(path, "--single-file", page(index.project, data=data))
     return Written(path, index, len(every), len(every), len(every))
 
 
 def _manifest(folder: Path) -> _Manifest:
-    """What the folder was made from; nothing if there is none, or it is another format's."""
+    """What the folder was made from; nothing if there is no folder, or it has another format."""
     path = folder / MANIFEST
     try:
         return _decoded(path.read_bytes())
@@ -211,12 +208,12 @@ def _write_manifest(folder: Path, manifest: _Manifest) -> None:
 
 
 def _current(folder: Path, leaf: Leaf, found: _Kept | None) -> bool:
-    """Whether nothing has to be read to tell that the benchmark need not be made again."""
+    """Whether the benchmark is up to date by the names of files alone, without reading them."""
     return found is not None and found.seen == leaf.seen and (folder / SHARDS / leaf.file).exists()
 
 
 def replace_file(path: Path, text: str) -> bool:
-    """Make the text the content of the file, at once; whether that changed anything."""
+    """Replace the content of the file atomically; returns whether that changed anything."""
     data = text.encode("utf-8", errors="replace")
     try:
         if path.read_bytes() == data:
@@ -233,17 +230,20 @@ def replace_file(path: Path, text: str) -> bool:
     return True
 
 
-class explained:
+@contextmanager
+def _explained(path: Path, fix: str = FIX) -> Iterator[None]:
     """Turns an OSError of writing into words."""
+    try:
+        yield
+    except OSError as error:
+        raise _unwritten(Path(str(error.filename or path)), error, fix) from error
 
-    def __init__(self, folder: Path, fix: str = FIX) -> None:
-        self._folder, self._fix = folder, fix
 
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, OSError):
-            raise _unwritten(Path(str(error.filename or self._folder)), error, self._fix) from error
+def write_alone(path: Path, option: str, text: str) -> None:
+    """Write a page that is one file. Raises RegressError, which names the option, if it cannot be written."""
+    with _explained(path, f"{option} FILE with a file that can be written"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, text)
 
 
 def _unwritten(path: Path, error: OSError, fix: str = FIX) -> RegressError:

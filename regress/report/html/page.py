@@ -7,6 +7,9 @@ import json
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from regress.model import Verdict
 from regress.pages import STATUSES
@@ -124,3 +127,24 @@ def _parts(styles: str, scripts: Sequence[str]) -> dict[str, str | list[str]]:
 @cache
 def _text(name: str) -> str:
     return (HERE / name).read_text(encoding="utf-8")
+
+
+_HARMLESS = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+"""What could end a script or open a comment where a script stands in a page, and what older engines take for the end of a line.
+Inside a string, which is the only place where JSON has them, the longer form is the same."""
+
+
+def script_of(kind: str, name: str, data: Any) -> str:
+    """Data as `regress.take(...[KIND, NAME, {...}]);`: a page opened from a file may run scripts, but not read files. Numbers
+    that are not finite become null."""
+    text = _json([kind, name, data])
+    for character, escaped in _HARMLESS.items():
+        text = text.replace(character, escaped)
+    return f"regress.take(...{text});\n"
+
+
+def _json(data: Any) -> str:
+    try:
+        return msgspec.json.encode(data).decode()
+    except UnicodeEncodeError:  # half of a character, as a path or a parameter may have it
+        return json.dumps(json.loads(json.dumps(msgspec.to_builtins(data)), parse_constant=lambda _: None))

@@ -10,9 +10,8 @@ from regress.model import Comparison, Report
 from regress.profiles import Profile
 from regress.report.calls import totals_against
 from regress.report.html.account import kernels_of
-from regress.report.html.folder import explained, replace_file
-from regress.report.html.page import profile_page
-from regress.report.html.script import script_of
+from regress.report.html.folder import write_alone
+from regress.report.html.page import profile_page, script_of
 from regress.report.json import document
 from regress.report.summary import place, sides
 from regress.text.style import Style
@@ -22,9 +21,7 @@ def write_profile(report: Report, path: Path) -> None:
     """Write the page of what was profiled: an export, with its comparisons where it has some, or cases. Raises RegressError
     if it cannot be written."""
     data = _cases(report) if report.profile is None else _export(report, report.profile)
-    with explained(path, "--html FILE with a file that can be written"):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, profile_page(_title(report), [script_of("profile", "", data)]))
+    write_alone(path, "--html", profile_page(_title(report), [script_of("profile", "", data)]))
 
 
 def _title(report: Report) -> str:

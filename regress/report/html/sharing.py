@@ -1,4 +1,4 @@
-"""Work that is shared between processes: the pages of a report have nothing to do with one another."""
+"""Work that is shared between processes: the pages of a report are independent of one another."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 PAYS_S = 0.05
-"""Of work for each process: several times what it takes to fork it."""
+"""Least seconds of work for a process: several times what it takes to fork one."""
 MOST = 16
-"""Processes. Each takes memory for a benchmark, which may have thousands of series."""
+"""Most processes: each takes memory for a benchmark, which may have thousands of series."""
 TICKETS = 1000
-"""All of them, of four bytes each, have room in a pipe that nobody reads from yet."""
+"""Most tickets: at four bytes each, all of them fit into a pipe that nobody reads from yet."""
 SPARE = 16
-"""Files that can still be opened once all processes are there."""
+"""Files that can still be opened when all processes exist."""
 HELD = (signal.SIGINT, signal.SIGTERM)
 
 T = TypeVar("T")
@@ -31,8 +31,8 @@ R = TypeVar("R")
 
 
 def helpers(items: int, item_s: float) -> int:
-    """How many processes should share that many items that take that many seconds each; 0 if this one does better alone or
-    a fork is not safe."""
+    """How many processes should share items that take `item_s` seconds each; 0 if this process is faster alone or a fork is not
+    safe."""
     if sys.platform != "linux" or threading.active_count() > 1:
         return 0
     count = min(len(os.sched_getaffinity(0)), items, int(items * item_s / PAYS_S), MOST)
@@ -43,11 +43,10 @@ def helpers(items: int, item_s: float) -> int:
 def shared(
     items: Sequence[T], work: Callable[[T], R], processes: int | None = None
 ) -> Iterator[Iterator[tuple[int, R]]]:
-    """What `work` makes of each item, with the item's place, in the order in which it gets done.
+    """The result of `work` for each item, with the item's index, in the order in which they get done.
 
-    The first item is done here: what all of them need is there then, and it tells how many processes are worth forking, which
-    take one item after the other. What a process could not do, for whatever reason, is done here at the end: what is wrong is
-    raised here.
+    This process does the first item, which loads what all items need and shows how many processes are worth forking. These
+    take one item after the other. Whatever they could not do is done here at the end, so that errors are raised here.
     """
     left, start_s = dict(enumerate(items)), time.perf_counter()
     first = [(place, work(left.pop(place))) for place in list(left)[:1]]
@@ -80,7 +79,7 @@ def _results(
 
 @contextmanager
 def _forked(items: list[tuple[int, T]], work: Callable[[T], R], processes: int) -> Iterator[list[Connection]]:
-    """Processes that share the items, and where their results arrive. None of them outlives the block, or this process."""
+    """Processes that share the items; yields where their results arrive. None outlives the block or this process."""
     if not processes:
         yield []
         return
@@ -118,7 +117,7 @@ def _forked(items: list[tuple[int, T]], work: Callable[[T], R], processes: int) 
 
 @contextmanager
 def _spared(file: int) -> Iterator[None]:
-    """Fewer files available inside than there are. Raises OSError if there are not that many."""
+    """Holds SPARE files open. Raises OSError if there are not that many left."""
     with ExitStack() as spare:
         for _ in range(SPARE):
             spare.callback(os.close, os.dup(file))
@@ -127,7 +126,7 @@ def _spared(file: int) -> Iterator[None]:
 
 @contextmanager
 def _held() -> Iterator[None]:
-    """Signals that end the program wait: a fork loses one that comes in the midst of it."""
+    """Blocks the signals that end the program: one that comes during a fork would be lost."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, HELD)
     try:
         yield
@@ -143,8 +142,8 @@ def _serve(
     sender: Connection,
     receivers: Sequence[Connection],
 ) -> None:
-    """In a worker: an item after the other, until all are taken, one fails, or nobody is there any more to be told."""
-    # A Ctrl-C is for all that runs in the terminal: the process that has forked answers it.
+    """In a worker: one item after the other, until all are taken, one fails, or nobody reads the results any more."""
+    # A Ctrl-C reaches all processes of the terminal: the one that forked answers it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD)

@@ -19,8 +19,7 @@ from regress.errors import RegressError
 from regress.pages import PageSite
 from regress.report.html import folder as folder_module
 from regress.report.html import sharing, write_file, write_folder
-from regress.report.html.page import HERE, SCRIPTS, page
-from regress.report.html.script import script_of
+from regress.report.html.page import HERE, SCRIPTS, page, script_of
 from tests.report.html.conftest import QUIET, site_of
 
 pytestmark = pytest.mark.xdist_group("browser")  # where the history is there already

@@ -48,7 +48,7 @@
       asked = R.findCommit(R.get("change")),
       held = now.lines
         .flatMap(line => line.changes)
-        .filter(each => each.large && each.moved === "regressed" && each.state !== "recovered")
+        .filter(each => each.large && each.moved === "regressed" && !["recovered", "relapsed"].includes(each.state))
         .map(each => R.commitAt.get(shard.commits[each.first]))
         .sort((a, b) => b - a),
       alike = events.filter(each => each.moved === "regressed"),

@@ -80,7 +80,7 @@
   // Among many lines those stand out that have moved, in the colour of what that means.
   const crowd = line => {
     const last = line.changes.findLast(each => each.large && each.state !== "recovered");
-    return color(last ? `--${R.toneOf(last.moved)}` : "--crowd");
+    return color(last ? `--${R.toneOf(R.kindOf(last))}` : "--crowd");
   };
 
   // options: {node, shard, lines, labels, height, byDate, log, relative, pins, zoom, small, sync, onpin, onzoom}

@@ -93,11 +93,11 @@
       hide: true,
       value: group => group[0].change,
       cell: group => {
-        const {change, changed, better} = group[0];
+        const {change, changed, better, status} = group[0];
         return changed === null
           ? h("span", {class: "soft"}, "none")
           : [
-              R.moved(change, R.moveOf(change, better)),
+              R.moved(change, R.kindOf({state: status, moved: R.moveOf(change, better)})),
               h("div", {class: "soft mono small", title: R.index.commits[changed].subject}, R.commitName(changed)),
             ];
       },

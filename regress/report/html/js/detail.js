@@ -53,7 +53,7 @@
             label: "Change",
             num: true,
             value: each => each.change.ratio,
-            cell: each => h("a", {href: opened(each)}, R.moved(each.change.ratio, each.change.moved)),
+            cell: each => h("a", {href: opened(each)}, R.moved(each.change.ratio, R.kindOf(each.change))),
           },
           {
             key: "interval",

@@ -9,7 +9,7 @@
     shift.reasons.map(each => h("div", null, each)),
     h("div", {class: "soft"}, "at ", R.commitLink(R.index.commits[event.first]), ` · ${R.text.date(R.index.commits[event.first].date)}`),
   ];
-  const STATES = ["open", "tentative", "acknowledged", "recovered", "confirmed", "gone"];
+  const STATES = ["open", "tentative", "acknowledged", "relapsed", "recovered", "confirmed", "gone"];
   const {far} = R;
 
   const place = event => STATES.indexOf(event.state);
@@ -137,7 +137,7 @@
                 " ",
                 h("span", {class: "soft small"}, R.metric(each.metric)),
                 " ",
-                R.moved(each.ratio, each.moved),
+                R.moved(each.ratio, R.kindOf(each)),
                 " ",
                 R.tag(each.state),
               ),
@@ -156,7 +156,10 @@
       `${event.low === event.high ? "exact" : `95 %: ${R.text.interval(event.low, event.high)}`}, counts from ${event.threshold ? `+${R.text.percent(event.threshold)}` : "any change"}`,
     );
   const lostAgain = event =>
-    event.moved === "regressed" && event.undoes && `lost again: back at the level of ${R.commitName(event.undoes[0])}`;
+    event.moved === "regressed" &&
+    [event.state === "relapsed" && "improvement lost again", event.undoes && `back at the level of ${R.commitName(event.undoes[0])}`]
+      .filter(Boolean)
+      .join(": ");
   R.eventCard = event => {
     const row =
       R.index.rows.find(
@@ -189,11 +192,11 @@
         [...event.reasons, lostAgain(event), event.note].filter(Boolean).map(each => h("div", {class: "soft small"}, each)),
         acknowledged(event),
       ),
-      h("div", {class: "wide"}, row && R.spark({...row, changed: event.first, status: event.moved}, 240, 44)),
+      h("div", {class: "wide"}, row && R.spark({...row, changed: event.first, status: R.kindOf(event)}, 240, 44)),
       h(
         "div",
         null,
-        R.moved(event.ratio, event.moved, true),
+        R.moved(event.ratio, R.kindOf(event), true),
         R.whisker(event),
         howSure(event),
         h(

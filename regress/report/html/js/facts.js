@@ -38,7 +38,7 @@
       row.why,
       last && [
         open.length > 1 ? `${open.length} times; the last: ` : open.length ? "" : " last change ",
-        R.moved(last.ratio, last.moved),
+        R.moved(last.ratio, R.kindOf(last)),
         last.low !== last.high && ` (95 % interval ${text.interval(last.low, last.high)})`,
         " at ",
         R.commitLink(since),

@@ -57,7 +57,7 @@
     const reach = Math.max(Math.abs(Math.log(low)), Math.abs(Math.log(high)), 2 * Math.log1p(threshold)) * 1.15;
     const x = each => width / 2 + Math.max(-1, Math.min(1, Math.log(each) / reach)) * (width / 2 - 6);
     const edge = 1 + threshold,
-      tone = R.toneOf(event.moved);
+      tone = R.toneOf(R.kindOf(event));
     return R.svg(
       "svg",
       {
@@ -83,7 +83,7 @@
       at = commit => Math.min(bars - 1, Math.floor((commit / commits.length) * bars));
     const seen = Array.from({length: bars}, () => ({worse: 0, moved: 0, better: 0, failed: 0}));
     for (const event of events)
-      if (event.large && event.state !== "tentative") seen[at(event.first)][R.toneOf(event.moved)] += 1;
+      if (event.large && event.state !== "tentative") seen[at(event.first)][R.toneOf(R.kindOf(event))] += 1;
     for (const each of broken) seen[at(each.first)].failed += 1;
     const title = (each, bar) => {
       const [from, to] = [bar, bar + 1].map(end => Math.ceil((end / bars) * commits.length)),

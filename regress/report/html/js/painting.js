@@ -1,7 +1,7 @@
 // What stands on a chart beside its lines, in canvas pixels: levels, change points, failures, ticks, pins, names.
 (R => {
   const {text} = R;
-  const tone = moved => `--${R.toneOf(moved)}`;
+  const tone = change => `--${R.toneOf(R.kindOf(change))}`;
 
   // A brush knows the chart: where a commit and a value are, what lies inside, and how to draw a line or a word.
   const brush = (u, {frame, color}) => {
@@ -102,7 +102,7 @@
     for (const {own, change, at} of every) {
       if (seen.has(at)) continue;
       seen.add(at);
-      const paint = color(tone(change.moved)),
+      const paint = color(tone(change)),
         place = b.x(at),
         [good, last] = [own.index(change.good), own.index(change.last)];
       if (good !== undefined && last > good + 1) {
@@ -136,7 +136,7 @@
             [place, b.top],
             [place, b.bottom],
           ],
-          color(tone(change.moved)),
+          color(tone(change)),
           1,
           [3, 3],
         );

@@ -102,13 +102,13 @@
     draw();
     const present = (values, key) => values.filter(value => index.events.some(each => each[key] === value));
     const worse = index.events.filter(each => each.gates && each.large && each.moved === "regressed"),
-      [open, tentative] = ["open", "tentative"].map(state => worse.filter(each => each.state === state).length);
+      [open, tentative, relapsed] = ["open", "tentative", "relapsed"].map(state => worse.filter(each => each.state === state).length);
     return [
       h("h1", null, "Changes"),
       h(
         "p",
         {class: "lede"},
-        `${text.counted(worse.length - tentative, "regression")} ${index.left_out ? "among those listed here" : "in this history"}, ${open} of them open${tentative ? `; ${tentative} more to be measured again before they are sure` : ""}. One row is one cause: what the same commits changed in the same places, or what moved at once.`,
+        `${text.counted(worse.length - tentative - relapsed, "regression")} ${index.left_out ? "among those listed here" : "in this history"}, ${open} of them open${tentative ? `; ${tentative} more to be measured again before they are sure` : ""}${relapsed ? `; ${text.counted(relapsed, "short improvement")} lost again` : ""}. One row is one cause: what the same commits changed in the same places, or what moved at once.`,
         // One file has no feed beside it.
         document.querySelector("link[rel=alternate]") && [" What is open, ", h("a", {href: "feed.xml"}, "as a feed"), "."],
       ),

@@ -6,7 +6,9 @@
   R.sign = status => R.STATUSES[status]?.[0] ?? "";
   R.tone = status => R.STATUSES[status]?.[1] ?? "";
   // Of a direction: what is neither known to be worse nor better has a tone of its own.
-  R.toneOf = moved => ({regressed: "worse", improved: "better", changed: "moved"})[moved] ?? "";
+  R.toneOf = moved => ({regressed: "worse", improved: "better", changed: "moved", relapsed: "moved"})[moved] ?? "";
+  // Of a change: which way it moved, unless it only ended a short improvement.
+  R.kindOf = change => (change.state === "relapsed" ? change.state : change.moved);
   R.severity = status => ORDER.indexOf(status) + 1 || ORDER.length + 1;
   R.statuses = ORDER;
   // How far something moved, whichever way; from zero, farther than anything.
