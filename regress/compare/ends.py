@@ -88,7 +88,7 @@ class EndsSteps:
         chosen = self.comparison(found)
         every = judged(found, self._settings, self._settings.change_threshold)
         return [
-            f"{each.metric.name} {each.verdict} too: --metric {each.metric.name}"
+            f"{each.metric.name} {each.verdict} too (--metric {each.metric.name})"
             for each in every
             if each.gates
             and each.verdict.traits.claims
