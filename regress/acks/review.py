@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Protocol
 
 from regress.acks.file import parse
-from regress.errors import ConfigError, quoted
+from regress.errors import ConfigError
 from regress.model import (
     HOST_METRICS,
     LIFTED,
@@ -44,8 +44,8 @@ from regress.model import (
     Series,
     Side,
     Verdict,
-    near_names,
 )
+from regress.text.wording import near_names, quoted
 
 SLACK = 1e-4
 """A level is written with some digits."""

@@ -43,7 +43,7 @@ CONFIRMING = LOOKS[-1]
 """Rounds from this number on confirm."""
 SUSPICIOUS = 0.6
 """Of the change that counts: from here up a case goes to confirmation."""
-FEWEST, FEWEST_PAIRS, MOST = 6, 10, 24
+FEWEST, FEWEST_PAIRS, MOST_ROUNDS = 6, 10, 24
 """Rounds a side of a confirmation, or pairs: of ten six count fully, which leaves them five degrees of freedom."""
 BESIDE = 10
 """Pairs up to which a case is measured on only because something that gates nothing is undecided."""
@@ -424,7 +424,7 @@ def confirming_rounds(comparison: Comparison) -> int:
     fewest = FEWEST if comparison.pairs is None else FEWEST_PAIRS
     if comparison.ratio is not None and _far(comparison) >= EXTREME:
         fewest = LOOKS[0]
-    return max(fewest, min(MOST, _rounds_with_power(comparison)))
+    return max(fewest, min(MOST_ROUNDS, _rounds_with_power(comparison)))
 
 
 def _rounds_with_power(comparison: Comparison) -> int:

@@ -13,11 +13,11 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
-from regress.errors import quoted
 from regress.history import loading
 from regress.history.loading import BENCHMARKS_FILE, MACHINE_FILE
 from regress.history.recorded import SkippedFile
 from regress.history.sidecar import ENDING
+from regress.text.wording import quoted
 
 Size = tuple[int, int]
 """Size of a file in bytes and its modification time in nanoseconds. There are many; a class would be slower."""

@@ -16,6 +16,7 @@ from regress.compare.rule import better_of, declared_threshold
 from regress.history import NUMBERS, AsvTable, Recorded, interval_of, is_number
 from regress.model import (
     DECLARED_SAMPLING,
+    FRAMEWORKS,
     HOST_IDENTITY,
     HOST_METRICS,
     PROTOCOL_IDENTITY,
@@ -36,7 +37,7 @@ from regress.stats.summary import median
 from regress.trends.cards import Kind, Reading, cards_of, kind_of, readings_of
 from regress.trends.correction import Link, corrected, links_of
 
-SPLITTING = ("driver", "power_limit_w", "clock_limit_hz", "cuda", "torch", "cupy", "jax", "triton", "numpy")
+SPLITTING = ("driver", "power_limit_w", "clock_limit_hz", "cuda", *FRAMEWORKS)
 """Facts of a process that levels are not compared across."""
 FACTS = ("gpu", "gpu_uuid", "installed", "throttled", "sm_clock_hz", "foreign_processes", *SPLITTING)
 """Facts of a round that a series is made of, by which rounds of a commit are pooled, or that speak against a change."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import socket
 from collections.abc import Iterator, Mapping, Sequence
@@ -136,7 +137,7 @@ WAITS = {("h100", 0): Queued("waiting", "Resources")}
 RUNS = {("h100", 0): Queued("running", node="node7")}
 
 
-def test_what_is_new_is_handed_in_and_what_has_ended_is_merged_once(place: Place_) -> None:
+def test_what_is_new_is_submitted_and_what_has_ended_is_merged_once(place: Place_) -> None:
     def steps() -> Iterator[Any]:
         yield {}
         yield WAITS
@@ -158,7 +159,7 @@ def test_a_kind_that_is_refused_is_said_and_nothing_is_lost(place: Place_) -> No
     engine = Scripted(place.run, iter([{}]), refuses=("h100",))
     with pytest.raises(Refused, match="takes no job"):
         place.follow(engine)
-    assert place.run.handed_in == ()
+    assert place.run.submitted == ()
     assert place.told.notes == ['h100: Slurm takes no job of kind h100: Invalid account; fix: correct "h100"']
 
 
@@ -242,7 +243,7 @@ def test_a_node_on_which_two_attempts_died_gets_no_third_and_the_last_error_is_t
     assert (found.given_up, place.rounds, found.settled) == (1, 0, True)
 
 
-def test_what_slurm_has_requeued_is_not_handed_in_by_us(place: Place_) -> None:
+def test_what_slurm_has_requeued_is_not_submitted_by_us(place: Place_) -> None:
     """Preempted: told to end, and begun again by Slurm itself."""
 
     def steps() -> Iterator[Any]:
@@ -258,13 +259,19 @@ def test_what_slurm_has_requeued_is_not_handed_in_by_us(place: Place_) -> None:
     assert not any("begun again" in note for note in place.told.notes), "nothing died"
 
 
+@pytest.mark.parametrize("late_s", [0.0, 0.02])
 @pytest.mark.parametrize("begun", [False, True])
-def test_what_was_cancelled_is_said_and_the_same_command_hands_it_in_again(place: Place_, begun: bool) -> None:
+def test_what_was_cancelled_is_said_and_the_same_command_submits_it_again(
+    place: Place_, begun: bool, late_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where its end might be written and not be seen yet, which the next driver waits for too."""
+    monkeypatch.setattr(following, "LATE_S", late_s)
+
     def steps() -> Iterator[Any]:
         yield {}
         if begun:
             place.attempt(end=End(130))
-        yield {}
+        yield from itertools.repeat({})
 
     gone = {("h100", 0): Gone("cancelled")} if begun else {}  # one that waited is unknown to Slurm afterwards
     found = place.follow(Scripted(place.run, steps(), ends=gone))
@@ -272,7 +279,8 @@ def test_what_was_cancelled_is_said_and_the_same_command_hands_it_in_again(place
     assert find(place.run.folder.parents[1], "key") is not None
 
     def later() -> Iterator[Any]:
-        yield {}
+        while not engine.submitted:
+            yield {}
         place.attempt(job="1", end=End(0))
         yield {}
 

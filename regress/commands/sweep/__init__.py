@@ -27,7 +27,8 @@ from regress.commands.sweep.measuring import Sweep
 from regress.errors import Exit, NothingMeasured, RegressError, exits, ranked
 from regress.model import Breakage, Changed, Report, Side, Verdict, outside
 from regress.run.execute import Watcher
-from regress.session import Request, Session, counted, quoted
+from regress.session import Request, Session
+from regress.text.wording import counted, quoted
 from regress.trends.events import (
     Events,
     anchors_beside,
@@ -86,7 +87,7 @@ def sweep(
             found = (
                 _found(session, chosen, run, before) if bisected.found else found
             )  # what is confirmed is known by now
-        options = [*_words(request, asked), *(["--bisect"] if bisects else [])]
+        options = [*words_of(request, asked), *(["--bisect"] if bisects else [])]
         report = _report(session, chosen, run, found, confirmed, bisected, options, start)
 
     def told() -> None:
@@ -129,7 +130,7 @@ def _found(session: Session, chosen: Chosen, run: Sweep, before: Events) -> Even
     return with_shifts(session, chosen.histories, replace(found, changes=with_manners(session, found.changes)))
 
 
-def _words(request: Request, asked: Asked) -> list[str]:
+def words_of(request: Request, asked: Asked) -> list[str]:
     """What asks for these commits and cases again."""
     named = (
         ("--since", asked.since),

@@ -16,11 +16,12 @@ from regress.pages import Event, PageBroken, PageCommit, PageIndex
 from regress.report.rows import metric_words
 from regress.report.xml import document, inert
 from regress.text.style import cut, visible
+from regress.text.wording import first_of
 from regress.units import format_change, format_interval, format_pair
 
 FEED = "feed.xml"
 ATOM = "http://www.w3.org/2005/Atom"
-MOST = 100
+MOST_ENTRIES = 100
 """Entries, the newest first."""
 TITLE = 160
 """Columns."""
@@ -68,7 +69,7 @@ def feed(index: PageIndex, known: Sequence[Known]) -> tuple[str, tuple[Known, ..
     if index.address:
         ElementTree.SubElement(root, "link", rel="self", type="application/atom+xml", href=index.address + FEED)
     ElementTree.SubElement(root, "generator", version=index.version).text = "regress"
-    for item, each in list(zip(items, told, strict=True))[:MOST]:
+    for item, each in list(zip(items, told, strict=True))[:MOST_ENTRIES]:
         _entry(root, index, item, each.id)
     return document(root), (*told, *forgotten)
 
@@ -178,7 +179,7 @@ def _shifts(index: PageIndex) -> Iterator[_Item]:
             first,
             shift.last,
             f"{shift.benchmarks} benchmarks moved at once on {place}, since {_named(index.commits[first])}",
-            (*shift.reasons, f"{', '.join(names[:NAMED])}{', …' if len(names) > NAMED else ''}"),
+            (*shift.reasons, first_of(names, NAMED)),
             (),
             "index.html",
         )

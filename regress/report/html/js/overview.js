@@ -2,7 +2,7 @@
 (R => {
   const {h, text} = R;
   const DAY = 86400,
-    MOST = 8;
+    MOST_SHOWN = 8;
 
   const counting = events => events.filter(each => each.gates && each.large && each.state === "open");
   const number = n => ["No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine"][n] ?? String(n);
@@ -191,11 +191,11 @@
     groups.length || stopped.length
       ? [
           h("h2", null, title),
-          ...stopped.slice(0, MOST).map(R.stoppedLine),
+          ...stopped.slice(0, MOST_SHOWN).map(R.stoppedLine),
           stopped.length > 0 && h("p", null, h("a", {href: R.link("failures")}, "What fails, and why")),
           title === "Measure again" && onFew(groups),
-          groups.length > 0 && h("div", {class: "events"}, groups.slice(0, MOST).map(R.causeCard)),
-          groups.length > MOST &&
+          groups.length > 0 && h("div", {class: "events"}, groups.slice(0, MOST_SHOWN).map(R.causeCard)),
+          groups.length > MOST_SHOWN &&
             h("p", null, h("a", {href: R.link("regressions", "", query)}, `All ${groups.length}, a row a cause`)),
         ].filter(Boolean)
       : [];
