@@ -17,7 +17,7 @@ from regress.compare.draft import ALSO_GATING
 from regress.compare.evidence import Draws, draws_of
 from regress.model import Anchor, Comparison, Series, Settings, Verdict
 from regress.stats.summary import summarize
-from regress.stats.welch import Welch, welch
+from regress.stats.ttests import Welch, welch
 from regress.trends.anchors import Again, Key, anchors_of, key_of
 from regress.trends.changes import changes_of, series_rule
 from regress.trends.gating import gating
