@@ -10,11 +10,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from regress.acks.file import read
 from regress.acks.review import Ancestry, Review
 from regress.config import acks_file
-from regress.errors import StoreError, quoted
+from regress.errors import StoreError
 from regress.history import last_verdicts, remember_verdicts
 from regress.history.loading import read_benchmarks
 from regress.model import METRICS, Breakage, Case, Comparison, Metric, Reviewed, Side
 from regress.project import Project
+from regress.text.wording import quoted
 
 REVERSALS = 3
 """Verdicts taken back on a case after which it is better kept apart."""
@@ -26,7 +27,9 @@ def review(project: Project, head: Side, ancestry: Ancestry | None = None) -> Re
     path = acks_file(project.config)
     entries = read(path)
     known = recorded_cases(project) if entries else ()
-    return Review(entries, path, ancestry or project.repository, head, time.time(), known)
+    settings, ancestry = project.config.settings, ancestry or project.repository
+    shared = settings.cluster.shared_kinds
+    return Review(entries, path, ancestry, head, time.time(), known, settings.machine, shared)
 
 
 def recorded_cases(project: Project) -> tuple[Case, ...]:

@@ -7,6 +7,8 @@ A verdict stays what it is; an acknowledgement that acts on it keeps it from bei
     quarantine   acts on everything, failures too
     known        acts on what a history says up to the commit `seen`: changes, and cases that stopped giving numbers
 
+On machines that a job shares with others, what the host's clock reads is noise without an entry.
+
 A level is a ratio to the value at `since`, and a base may have a part of it. One that descends from `seen` has all of it. Of
 any other its own copy of the file tells, as an entry lands together with the change that it is about: what it accepts is in the
 base, and the ratio of both levels is left for the head. That holds through a rebase, a squash and on another machine, which
@@ -27,8 +29,9 @@ from pathlib import Path
 from typing import Protocol
 
 from regress.acks.file import parse
-from regress.errors import ConfigError, quoted
+from regress.errors import ConfigError
 from regress.model import (
+    HOST_METRICS,
     LIFTED,
     NEXT_TAG,
     Acknowledgement,
@@ -41,8 +44,8 @@ from regress.model import (
     Series,
     Side,
     Verdict,
-    near_names,
 )
+from regress.text.wording import near_names, quoted
 
 SLACK = 1e-4
 """A level is written with some digits."""
@@ -78,6 +81,7 @@ class Review:
     """The entries of an acknowledgement file as they stand for one head.
 
     `known` are cases beyond those that are judged: a pattern that is the name of one of them is no regular expression.
+    `here` is the machine of what is compared, `shared` are those on which other jobs may run beside ours.
     """
 
     def __init__(
@@ -88,9 +92,12 @@ class Review:
         head: Side,
         now: float,
         known: Iterable[Case] = (),
+        here: str = "",
+        shared: Collection[str] = (),
     ) -> None:
         self.entries = tuple(entries)
         self._path, self._repository, self._head, self._now = path, repository, head, now
+        self._here, self._shared = here, shared
         self._names = {name for case in known for name in (case.name, str(case))}
         self._at = cache(self._read_at)
         self._descends = cache(repository.is_ancestor)
@@ -182,6 +189,7 @@ class Review:
     def of(self, comparison: Comparison, base: str) -> Comparison:
         """The comparison with the entry that acts on it, or why one that is about it does not."""
         entry = self.match(comparison.case, comparison.metric, self._of_sides)
+        entry = entry or self._of_shared(self._here, comparison.metric)
         if entry is None:
             return self._expired(comparison)
         if entry.kind == "quarantine" or (entry.kind == "noise" and comparison.verdict.traits.compared):
@@ -193,6 +201,13 @@ class Review:
         if self._is_within(comparison, entry, base):
             return replace(comparison, acknowledged=entry)
         return replace(comparison, reasons=(*comparison.reasons, f"above what is {_accepted_words(entry)}"))
+
+    def _of_shared(self, machine: str, metric: Metric) -> Acknowledgement | None:
+        """What stands for an entry where a value says as much of the jobs beside ours as of the code."""
+        if machine not in self._shared or metric.name not in HOST_METRICS:
+            return None
+        reason = f'other jobs run on nodes of kind {machine}, which is not "exclusive" under "cluster"'
+        return Acknowledgement("", "noise", reason, metric.name, until=LIFTED)
 
     def _expired(self, comparison: Comparison) -> Comparison:
         entry = self.match(comparison.case, comparison.metric, self.entries)
@@ -224,7 +239,8 @@ class Review:
         about = self.match(series.case, series.metric, self._of_sides)
         known = [each for each in self.active if each.kind == "known"]
         before = self.match(series.case, series.metric, known) if known else None
-        return tuple(self._with_entry(each, (about, before), series.metric, points) for each in points)
+        entries = (about, before, self._of_shared(series.machine, series.metric))
+        return tuple(self._with_entry(each, entries, series.metric, points) for each in points)
 
     def of_breakages(self, found: Iterable[Breakage]) -> tuple[Breakage, ...]:
         """What stopped giving numbers, each with the entry that acts on it: a quarantine, or what is known up to a commit

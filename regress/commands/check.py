@@ -20,13 +20,14 @@ from regress.git import line_between
 from regress.history import keep_confirmed, last_aa
 from regress.measure.wire import Ceilings
 from regress.model import Comparison, Report, SelfCheck, Settings, Side, Stopped, Verdict
-from regress.run.execute import Job, Measured, Watcher, execute
+from regress.run.execute import Job, JobResult, Watcher, execute
 from regress.run.plan import FixedRounds, needing_several
-from regress.session import Request, Session, counted, quoted
-from regress.session.explanation import MOST, Choose, Explaining, can_explain
+from regress.session import Request, Session
+from regress.session.explanation import MOST_EXPLAINED, Choose, Explaining, can_explain
 from regress.session.recorder import Recorder
 from regress.session.remarks import device_line, device_uuid, imported_by, remarks, require_values
 from regress.session.throughput import Rates
+from regress.text.wording import counted, quoted
 from regress.units import budget_words, format_duration
 
 
@@ -117,7 +118,7 @@ def _judged(
     sides: tuple[Side, Side],
     entries: Review,
     recorder: Recorder,
-    measured: Measured,
+    measured: JobResult,
     job: Job,
     ceilings: Ceilings,
     steps: CheckSteps | FixedRounds,
@@ -194,14 +195,14 @@ def _to_be_proven(comparison: Comparison) -> bool:
 
 def _explained(report: Report, chosen: Sequence[Comparison], explaining: Explaining) -> Report:
     """The report with what the chosen ones come from. The verdicts stay, whatever becomes of that."""
-    explaining.explain(chosen[:MOST])
+    explaining.explain(chosen[:MOST_EXPLAINED])
     warnings = list(report.warnings)
-    if len(chosen) > MOST:
-        warnings.append(f"{MOST} of {len(chosen)} regressions are explained, the largest")
+    if len(chosen) > MOST_EXPLAINED:
+        warnings.append(f"{MOST_EXPLAINED} of {len(chosen)} regressions are explained, the largest")
     warnings += (f"the explanation is not kept: {why}" for why in explaining.unkept)
     codes, state = report.exit_codes, report.state
     if explaining.interrupted:
-        done = f"{len(explaining.explained)} of {len(chosen[:MOST])}"
+        done = f"{len(explaining.explained)} of {len(chosen[:MOST_EXPLAINED])}"
         warnings.append(f"interrupted: the verdicts are complete, {done} explained")
         codes, state = ranked([Exit.INTERRUPTED, *codes]), Exit.INTERRUPTED.word
     return replace(
@@ -209,14 +210,14 @@ def _explained(report: Report, chosen: Sequence[Comparison], explaining: Explain
     )
 
 
-def _last_aa(session: Session, measured: Measured, comparisons: Sequence[Comparison]) -> SelfCheck | None:
+def _last_aa(session: Session, measured: JobResult, comparisons: Sequence[Comparison]) -> SelfCheck | None:
     """The last A/A check on the device that was measured on, if any case of this check was in it."""
     last = last_aa(session.cache, session.machine.name, device_uuid(measured))
     names = {str(each.case) for each in comparisons}
     return last if last is not None and not names.isdisjoint(last.cases) else None
 
 
-def verdicts(steps: CheckSteps | FixedRounds, measured: Measured, settings: Settings) -> tuple[Comparison, ...]:
+def verdicts(steps: CheckSteps | FixedRounds, measured: JobResult, settings: Settings) -> tuple[Comparison, ...]:
     """What the rounds come to that these steps have asked for."""
     if isinstance(steps, CheckSteps):
         return steps.verdicts(measured)
@@ -226,7 +227,7 @@ def verdicts(steps: CheckSteps | FixedRounds, measured: Measured, settings: Sett
 
 
 def short(
-    session: Session, steps: CheckSteps | FixedRounds, measured: Measured, comparisons: Sequence[Comparison]
+    session: Session, steps: CheckSteps | FixedRounds, measured: JobResult, comparisons: Sequence[Comparison]
 ) -> list[str]:
     """The warning that there was not enough time, and how much would have been."""
     if measured.interrupted:
@@ -248,7 +249,7 @@ def short(
     return [f"{budget} was too short: {what}{enough}"]
 
 
-def rounds_words(job: Job, measured: Measured) -> str:
+def rounds_words(job: Job, measured: JobResult) -> str:
     """How many rounds there were a side: "5 rounds", "4 to 34 rounds"."""
     if job.rounds:
         return counted(job.rounds, "round")
@@ -258,7 +259,7 @@ def rounds_words(job: Job, measured: Measured) -> str:
 
 
 def with_throughput(
-    comparisons: Sequence[Comparison], measured: Measured, ceilings: Ceilings
+    comparisons: Sequence[Comparison], measured: JobResult, ceilings: Ceilings
 ) -> tuple[Comparison, ...]:
     """The comparisons with the work a second of either side, where the case declares its work."""
     base, head = (Rates.of(measured.of(name), measured.benchmarks.get(name, {}), ceilings) for name in ("base", "head"))
@@ -302,7 +303,7 @@ def suggestions(
     return again + accept([(each.case, each.metric) for each in worst if each.verdict is Verdict.REGRESSED])
 
 
-def _programs(measured: Measured) -> set[str]:
+def _programs(measured: JobResult) -> set[str]:
     """The benchmarks that programs of their own measure."""
     return {name for own in measured.benchmarks.values() for name, each in own.items() if each.program}
 
@@ -341,7 +342,7 @@ def bisect_hint(session: Session, base: Side, head: Side, comparisons: Sequence[
 
 
 def _unaffected(
-    session: Session, sides: tuple[Side, Side], measured: Measured, job: Job, changed: Sequence[str]
+    session: Session, sides: tuple[Side, Side], measured: JobResult, job: Job, changed: Sequence[str]
 ) -> Report:
     """Nothing to measure is a pass; a benchmark file that cannot be imported might have been affected, and is none."""
     fatal = any(problem.fatal for problem in measured.problems)

@@ -7,9 +7,9 @@ import statistics
 from regress.errors import exits
 from regress.history import Store
 from regress.model import Benchmark, Case, Listed, Report, Side, declared_words
-from regress.run.execute import Watcher, discover, nothing_selected
+from regress.run.execute import Watcher, discover
 from regress.run.plan import gpus_of, ranks_of, select
-from regress.run.problems import apart
+from regress.run.problems import apart, nothing_selected
 from regress.run.unmatched import unmatched
 from regress.session import Request, Session
 

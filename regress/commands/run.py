@@ -14,13 +14,14 @@ from regress.compare.pairing import place
 from regress.compare.rule import better_of
 from regress.errors import Exit, RevisionError, exits
 from regress.model import Benchmark, Case, Durations, Failure, Measurement, Report, Round, Settings, Side, metric_of
-from regress.run.execute import Measured, Watcher, execute
+from regress.run.execute import JobResult, Watcher, execute
 from regress.run.plan import needing_several
-from regress.session import Request, Session, counted, quoted
+from regress.session import Request, Session
 from regress.session.recorder import Recorder
 from regress.session.remarks import device_line, imported_by, remarks, require_values, throttled
 from regress.session.throughput import Rates
 from regress.stats.summary import summarize
+from regress.text.wording import counted, quoted
 from regress.trends import numbers_before, past_of
 
 
@@ -91,7 +92,7 @@ def run(
     )
 
 
-def _durations(measured: Measured, build_s: float, start: float, count: int) -> Durations:
+def _durations(measured: JobResult, build_s: float, start: float, count: int) -> Durations:
     """Of the slowest benchmarks, 0 for all."""
     cases = Counter(case.name for own in measured.cases.values() for case in own)
     found = [replace(each, cases=cases[each.name]) for each in measured.durations.values()]
@@ -158,7 +159,7 @@ def counts(rows: Iterable[Measurement]) -> dict[str, int]:
     return dict(found)
 
 
-def exit_codes(rows: Iterable[Measurement], measured: Measured) -> tuple[Exit, ...]:
+def exit_codes(rows: Iterable[Measurement], measured: JobResult) -> tuple[Exit, ...]:
     own = [row for row in rows if row.primary]
     failed = any(row.failure is not None and row.failure.kind != "skipped" for row in own)
     return exits(

@@ -28,7 +28,7 @@ WORTH = 0.004
 """A commit whose probability of being bad is this close to 0 or 1 is not worth measuring."""
 AT_ONCE = 2
 """Pairs of rounds that are asked for: two, so that each side goes first once."""
-MOST = 40
+MOST_PAIRS = 40
 """Pairs of a probe. What is unclear by then stays so."""
 SPLITTING, APART, PART = 8, 4.0, 0.2
 """A probe is between both levels if, after SPLITTING pairs, its mean is APART standard errors and this part of the step away
@@ -152,7 +152,7 @@ class Search:
         _, _, level, step = self._levels
         sd, freedom = self.sd
         pairs = values_to_decide(level, step, sd, math.log(1 / DOUBT - 1), freedom)
-        return probes, probes * max(AT_ONCE, min(MOST, math.ceil(pairs)))
+        return probes, probes * max(AT_ONCE, min(MOST_PAIRS, math.ceil(pairs)))
 
     @property
     def _at_once(self) -> int:
@@ -160,7 +160,7 @@ class Search:
 
     @property
     def _most(self) -> int:
-        return 1 if self.exact else MOST
+        return 1 if self.exact else MOST_PAIRS
 
     def _testable(self, low: int, high: int) -> list[int]:
         return [each for each in range(low + 1, high) if each not in self.untestable]

@@ -12,7 +12,7 @@ LOOKS = (4, 6, 10, 16, 24)
 """Rounds a side after which a case is looked at."""
 SUSPICIOUS = 0.6
 """Of the change that counts: from here up a case goes to confirmation."""
-FEWEST, FEWEST_PAIRS, MOST = 6, 10, 24
+FEWEST, FEWEST_PAIRS, MOST_ROUNDS = 6, 10, 24
 """Rounds a side of a confirmation, or pairs: of ten six count fully, which leaves them five degrees of freedom."""
 EXTREME = 10.0
 """From this many changes that count on, a change is confirmed by as many rounds or pairs as a first look takes."""
@@ -29,7 +29,7 @@ def confirming_rounds(comparison: Comparison) -> int:
     fewest = FEWEST if comparison.pairs is None else FEWEST_PAIRS
     if comparison.ratio is not None and far_off(comparison) >= EXTREME:
         fewest = LOOKS[0]
-    return max(fewest, min(MOST, _rounds_with_power(comparison)))
+    return max(fewest, min(MOST_ROUNDS, _rounds_with_power(comparison)))
 
 
 def _rounds_with_power(comparison: Comparison) -> int:

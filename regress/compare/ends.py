@@ -21,7 +21,7 @@ LOOKS = (6, 12, 24)
 """Rounds a side after which the ends are looked at. A look is tested at its share of alpha."""
 FINE = 5.0
 """Standard errors of the change that make it known well enough to be looked for."""
-VERIFYING, FEWEST, MOST = 4.0, 6, 24
+VERIFYING, FEWEST, MOST_ROUNDS = 4.0, 6, 24
 """Standard errors that the step is to have when it is verified, and the rounds a side that this may take."""
 SHARE = 0.25
 """Of the step, as logarithm: what is less is not it."""
@@ -88,7 +88,7 @@ class EndsSteps:
         chosen = self.comparison(found)
         every = judged(found, self._settings, self._settings.change_threshold)
         return [
-            f"{each.metric.name} {each.verdict} too: --metric {each.metric.name}"
+            f"{each.metric.name} {each.verdict} too (--metric {each.metric.name})"
             for each in every
             if each.gates
             and each.verdict.traits.claims
@@ -168,7 +168,7 @@ def contrast(comparison: Comparison, more: Iterable[str] = ()) -> Contrast:
 def verifying_rounds(sd: float, size: float, again: int = 0) -> int:
     """Rounds a side that verifying such a step takes, where `sd` is the deviation of a pair's difference; more of them after
     `again` times that did not confirm it."""
-    return min(MOST, (1 + again) * max(FEWEST, math.ceil((VERIFYING * sd / size) ** 2)))
+    return min(MOST_ROUNDS, (1 + again) * max(FEWEST, math.ceil((VERIFYING * sd / size) ** 2)))
 
 
 def pairs_of(rounds: Iterable[Round], metric: str) -> list[Pair]:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from regress.model import SET_UP_EACH, SYNCHRONIZES, Failure, Measured, Protocol, Round, Samples, ends_of
 from regress.stats.summary import median
+from regress.text.wording import counted
 
 CLOCK_STEP = "clock_step_s"
 """Key of Round.facts: the step of the clock that timed the case's own metric, in seconds a window."""
@@ -60,7 +61,7 @@ class Evidence:
         failures = sorted((each.failure for each in ordered if each.failure), key=lambda each: each.kind == "skipped")
         if not failures:
             return cls(side, ordered, good, good_share, None, ())
-        note = f"{failures[0].kind} in {len(failures)} of {_rounds(ordered)} on the {side}: {failures[0].message}"
+        note = f"{failures[0].kind} in {len(failures)} of {counted(len(ordered), 'round')} on the {side}: {failures[0].message}"
         enough = _share(good, ordered) >= good_share
         return cls(side, ordered, good, good_share, None if enough else failures[0], (note,))
 
@@ -76,7 +77,7 @@ class Evidence:
         """The doubts of the good rounds, or of the failed ones if there are no others; each once, with how many share it."""
         told = self.good or self.rounds
         counts = Counter(flag for each in told for flag in dict.fromkeys(each.flags) if flag != SYNCHRONIZES)
-        return [f"{flag} ({n} of {_rounds(told)} on the {self.side})" for flag, n in counts.items()]
+        return [f"{flag} ({n} of {counted(len(told), 'round')} on the {self.side})" for flag, n in counts.items()]
 
     def ways(self) -> list[str]:
         """What is unusual about how the case was measured, in words."""
@@ -119,7 +120,7 @@ class Evidence:
             if value is not None and not _fault(value)
         ]
         faults = Counter(fault for each in measured if (fault := _fault(each)))
-        words = [f"{fault} {metric} in {n} of {_rounds(asked)}" for fault, n in sorted(faults.items())]
+        words = [f"{fault} {metric} in {n} of {counted(len(asked), 'round')}" for fault, n in sorted(faults.items())]
         notes = [f"{each} on the {self.side}" for each in words]
         if invalid := sum(each.invalid for each in measured if each is not None):
             notes.append(f"{invalid} invalid samples of {metric} on the {self.side}")
@@ -159,10 +160,6 @@ def _fault(measured: Measured | None) -> str:
 
 def _share(part: Sequence[object], whole: Sequence[object]) -> float:
     return len(part) / len(whole) if whole else 0.0
-
-
-def _rounds(rounds: Sequence[object]) -> str:
-    return f"{len(rounds)} round" + ("s" if len(rounds) != 1 else "")
 
 
 def _clock_step_s(round_: Round) -> float:

@@ -9,9 +9,10 @@ from typing import Any
 
 from regress.config.repository import git_top
 from regress.config.values import shown
-from regress.errors import ConfigError, quoted
+from regress.errors import ConfigError
 from regress.files import read_bytes
 from regress.model import writable
+from regress.text.wording import quoted
 
 _FILE_NAMES = ("asv.conf.json", "asv.conf.jsonc")
 _USUAL_FOLDERS = ("benchmarks", "asv_bench")
@@ -39,8 +40,8 @@ def locate(path: Path | None, start: Path) -> Path:
         if found is None:
             raise ConfigError(
                 f"there is no asv.conf.json in {start}",
-                why=f"nor above it up to {git_top(start) or start}, "
-                f"nor in {' or '.join(name + '/' for name in _USUAL_FOLDERS)} there",
+                why=f"searched the folders up to {git_top(start) or start}, "
+                f"and {' and '.join(name + '/' for name in _USUAL_FOLDERS)} there",
                 fix="regress init, or name it with --config FILE",
             )
         return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import shlex
 import shutil
 import tempfile
 import time
@@ -12,9 +11,10 @@ import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from regress.errors import RegressError, quoted
+from regress.errors import RegressError
 from regress.files import lock as take
 from regress.git.running import attempt, git_error, line, output, top
+from regress.text.wording import quoted
 
 Matters = Callable[[Path, str], bool]
 """Whether a worktree needs the file or submodule of that name, relative to it."""
@@ -224,7 +224,9 @@ def _module_error(sha: str, why: str) -> RegressError:
 
 def _lfs_error(sha: str, why: str, module: str = os.curdir) -> RegressError:
     """The error for files of a commit, or of its submodule at that path."""
-    fetch = f"git lfs fetch origin {sha}" if module == os.curdir else f"git -C {shlex.quote(module)} lfs fetch --all"
+    fetch = (
+        f"git lfs fetch origin {sha}" if module == os.curdir else quoted("git", "-C", module, "lfs", "fetch", "--all")
+    )
     fix = f"git lfs install && {fetch}"
     return RegressError(f"files of {sha[:8]} are in Git LFS and not here", why=why, fix=fix)
 

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from regress.errors import quoted
 from regress.files import read_bytes
 from regress.history import loading
 from regress.history.json_text import NUMBERS, decoded, has_huge_numbers, strict
@@ -28,6 +27,7 @@ from regress.history.results_file import RESTORE, RESULTS_VERSION, Row, axes_of,
 from regress.history.rows import COLUMNS, Cut, are_usual
 from regress.history.sidecar import ENDING, Header, Kept
 from regress.model import Benchmark, Round, declared_words
+from regress.text.wording import quoted
 
 Size = tuple[int, int]
 """Size of a file in bytes and its modification time in nanoseconds. There are many; a class would be slower."""

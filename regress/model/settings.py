@@ -53,7 +53,9 @@ class Kind:
     qos: str = ""
     reservation: str = ""
     exclusive: bool = False
-    """Whether a job has its node for itself."""
+    """Whether a job has its node for itself; else what the host's clock reads is noise."""
+    build: bool = False
+    """Whether a node of the kind looks the suite over before a sweep, as the driver's host cannot build it."""
     options: tuple[str, ...] = ()
     """Further options of sbatch, as they are."""
     setup: tuple[str, ...] = ()
@@ -80,6 +82,11 @@ class Cluster:
     setup: tuple[str, ...] = ()
     """Lines of shell that every job begins with."""
     kinds: Mapping[str, Kind] = field(default_factory=dict)
+
+    @property
+    def shared_kinds(self) -> frozenset[str]:
+        """Kinds on whose nodes other jobs may run beside ours."""
+        return frozenset(name for name, kind in self.kinds.items() if not kind.exclusive)
 
 
 THRESHOLD_KINDS = ("time", "host", "memory")

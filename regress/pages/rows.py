@@ -10,8 +10,9 @@ from regress.model import Verdict
 from regress.pages import SPARK_LETTERS, STATUSES, Level, PageRow
 from regress.pages.lines import Levelled, measured_of
 from regress.stats.summary import median
+from regress.text.wording import counted
 from regress.trends.changes import lacking, why_tentative
-from regress.units import counted, format_change
+from regress.units import format_change
 
 SPARK_STEPS = 60
 LISTED_KINDS = ("time", "host", "memory", "tracked")

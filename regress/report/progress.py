@@ -87,7 +87,7 @@ class Progress:
             bar, self._bar = self._bar[0], None
             bar.stop()
         else:
-            how = "done" if self._done >= self._total else "stopped"
+            how = "done" if self._done >= self._total else "ended"
             took = format_duration(self._clock() - self._started_at)
             self._write(f"{self._title}: {how}, {self._done} of {self._total} in {took}")
 

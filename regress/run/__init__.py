@@ -1,7 +1,7 @@
 """The driver's side of measuring.
 
 plan          which case is visited when, and by which protocol (pure functions)
-problems      which problems of the suite matter
+problems      which problems of the suite matter, and why nothing can be measured
 unmatched     names and patterns that match nothing
 ship          the folder with the measuring code that every worker runs
 environments  prepares a side: tree, build, interpreter, import path
@@ -14,7 +14,9 @@ nvml          NVML, for the driver's side
 gpus          the GPUs that were named, and the processors of each
 homes         the GPU of each case, and which values count while others measure (pure functions)
 lanes         a thread and its processes for each of them
-turns         which of them measure at the same time, and which alone
+selecting     the cases of the suites that a job measures
+placement     the lane of each case, and which lanes are at work at the same time
+turns         what is measured alone meanwhile
 job           what to measure, and the result
 watched       an external tool that runs a program
 execute       rounds of all sides, as they arrive

@@ -1,7 +1,7 @@
 """Rounds of all sides: discover, then batch after batch settle a protocol for each new case in an unmeasured visit, and visit
 in turn.
 
-Every round is handed on the moment it arrives.
+Every round goes to the sink the moment it arrives.
 """
 
 from __future__ import annotations
@@ -10,33 +10,28 @@ import contextlib
 import functools
 import importlib
 import math
-import re
 import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from regress.errors import NothingMeasured, quoted
 from regress.files import scratch
 from regress.measure.wire import Proposal, Task
 from regress.measure.wire import Suite as SuiteMessage
-from regress.model import Batch, Benchmark, Case, Failure, Protocol, Round, SuiteProblem
-from regress.model import Measured as Value
+from regress.model import Batch, Case, Failure, Measured, Protocol, Round
 from regress.run import homes, plan
 from regress.run.environments import Prepared
-from regress.run.environments.tree import unbuilt
-from regress.run.job import Job, Measured, Sink, Steps, Watcher
+from regress.run.job import Job, JobResult, Sink, Steps, Watcher
 from regress.run.lanes import Lane, Lanes, at_once
 from regress.run.overhead import OverheadClock
-from regress.run.problems import apart, problems_of
+from regress.run.placement import Placement
+from regress.run.selecting import Unimportable, selected
 from regress.run.turns import Turns
-from regress.run.unmatched import nothing_matches, unmatched
-from regress.run.visits import TimeIsOver
 
-__all__ = ["Job", "Measured", "Sink", "Steps", "Watcher", "discover", "execute", "nothing_selected"]
+__all__ = ["Job", "JobResult", "Sink", "Steps", "Watcher", "discover", "execute"]
 
 
 def discover(job: Job, side: Prepared) -> SuiteMessage:
@@ -48,14 +43,14 @@ def discover(job: Job, side: Prepared) -> SuiteMessage:
         visits.close()
 
 
-def execute(job: Job, sink: Sink, watcher: Watcher, steps: Steps | None = None) -> Measured:
+def execute(job: Job, sink: Sink, watcher: Watcher, steps: Steps | None = None) -> JobResult:
     """Measure the job, in these steps or with its rounds. The time of the steps ends it early, and so does Ctrl-C: what arrived
     is returned, after Ctrl-C with `interrupted` set.
 
-    Raises NothingMeasured where no case is selected, the suite has none, or the wrong code was imported.
+    Raises NothingMeasured if no case is selected, the suite has none, or the wrong code was imported.
     """
     steps, began_s = steps or plan.FixedRounds(job.rounds), time.monotonic()
-    measured, lanes = Measured(), Lanes(job, steps.end_s)
+    measured, lanes = JobResult(), Lanes(job, steps.end_s)
     with tempfile.TemporaryDirectory(prefix="caches-", dir=scratch(), ignore_cleanup_errors=True) as folder:
         run = _Execution(job, measured, lanes, sink, watcher, Path(folder))
         try:
@@ -85,100 +80,34 @@ def execute(job: Job, sink: Sink, watcher: Watcher, steps: Steps | None = None) 
     return measured
 
 
-def _rank_of(job: Job, benchmarks: Mapping[str, Benchmark], case: Case) -> int:
-    return job.rank(case, benchmarks[case.name])
-
-
 def _import_for_deciding() -> None:
     """Import what takes the time of several rounds and is needed once they are over."""
     importlib.import_module("scipy.special")
 
 
-def _refuse_unbuilt(side: Prepared, problems: Iterable[SuiteProblem], build: tuple[str, ...]) -> None:
-    """Raise NothingMeasured where the side's code is not built: what cannot be imported would pass as new on the other side."""
-    for problem in problems:
-        missing = unbuilt(side, problem.message) if problem.fatal else ""
-        if missing:
-            raise NothingMeasured(
-                f"{side.side.name} {side.side.label} has no built extension: {missing}",
-                why=f"{problem.message}; your checkout has the file, but git does not",
-                fix='set the command that builds it: "build" under "regress" in asv.conf.json'
-                if not build
-                else f'correct "build" under "regress" in asv.conf.json, it does not make the file: {"; ".join(build)}',
-            )
-
-
-def nothing_selected(job: Job, problems: Iterable[SuiteProblem], benchmarks: Iterable[Benchmark]) -> NothingMeasured:
-    """The error where the suite, which has these benchmarks, has no case that is wanted."""
-    fatal = [each for each in problems if each.fatal]
-    if job.selection.words:
-        return nothing_matches(job.selection, where_searched(job.suite, fatal), (each.name for each in benchmarks))
-    if fatal and fatal[0].program:
-        return NothingMeasured(
-            f"no benchmark in {job.suite} could be run",
-            why=f"{fatal[0].where}: {fatal[0].message}",
-            fix='fix that program, or its build: "build" under "regress" in asv.conf.json',
-        )
-    if fatal:
-        return NothingMeasured(
-            f"no benchmark in {job.suite} could be imported",
-            why=f"{fatal[0].where}: {fatal[0].message}",
-            fix=_to_import(job, fatal[0].message),
-        )
-    return NothingMeasured(
-        f"there is no benchmark in {job.suite}",
-        why="no function or method there is named time_*, cudatime_*, cudacold_*, track_*, mem_*, peakmem_* or timeraw_*",
-        fix='set "benchmark_dir" in asv.conf.json, or write one',
-    )
-
-
-def _to_import(job: Job, message: str) -> str:
-    """What to do about an import that failed: what is not there may be the project's own and not built, or may be installed
-    for the interpreter, or there for another."""
-    side, missing = job.sides[-1], re.search(r"No module named '([\w.]+)'", message)
-    if missing is None or side.environment.installs:
-        return "fix that import"
-    top = missing[1].partition(".")[0]
-    if any((root / top).is_dir() for root in side.import_roots):
-        commands = " && ".join(job.settings.build)
-        return f"build it in place too: {commands}" if commands else 'build it in place, or set "build" under "regress"'
-    install = quoted(side.python, "-m", "pip", "install", top)
-    return f'{install}, or name an interpreter that has it: "python" under "regress" in asv.conf.json'
-
-
-def where_searched(suite: Path, problems: Iterable[SuiteProblem]) -> str:
-    """Where benchmarks were looked for, and what of it could not be looked at."""
-    fatal = [each for each in problems if each.fatal]
-    if not fatal:
-        return f"searched in {suite}"
-    others = f" and {len(fatal) - 1} more" if len(fatal) > 1 else ""
-    return f"searched in {suite} without {fatal[0].where}{others}: {fatal[0].message}"
-
-
 class _Execution:
     """One run of a job, stage by stage. Lanes work at once, so what is not a case's own is touched with the lock held."""
 
-    def __init__(self, job: Job, measured: Measured, lanes: Lanes, sink: Sink, watcher: Watcher, scratch: Path) -> None:
+    def __init__(
+        self, job: Job, measured: JobResult, lanes: Lanes, sink: Sink, watcher: Watcher, scratch: Path
+    ) -> None:
         self._job, self._measured, self._lanes = job, measured, lanes
         self._sink, self._watcher, self._scratch = sink, watcher, scratch
         self._lock = threading.RLock()
         self._cases = measured.cases
-        self._homes: dict[Case, list[Lane]] = {}
-        self._alone: set[Case] = set()
-        """Cases that are measured while no other is: the host has a part in their values."""
+        self._placed = Placement(job, lanes, measured)
         self._protocols: dict[tuple[str, Case], Protocol] = {}
         self._in_turn: set[tuple[Lane, Case]] = set()
         """Cases whose sides take windows of the host's clock in turn there."""
         self._caches: dict[tuple[Lane, str, str], str | Failure] = {}
         """Folder of each (lane, side, setup_cache key), or why it failed."""
-        self._counters: dict[tuple[str, Case], dict[str, Value]] = {}
+        self._counters: dict[tuple[str, Case], dict[str, Measured]] = {}
         """What the unmeasured visits counted, until a round has taken it along."""
         self._dead: set[tuple[str, Case]] = set()
         """Cases that failed before the first round of a side."""
         self._visited: set[tuple[str, Case]] = set()
         """Cases that have had their unmeasured visit on a side, or never get one."""
-        self._unimportable: dict[tuple[str, str], Failure] = {}
-        """By side and name: benchmarks that worked before, and cannot be imported there."""
+        self._unimportable = Unimportable()
         self._failures: dict[tuple[str, Case], int] = {}
         self._planned = job.rounds
         """Rounds a side that are certain to be tried."""
@@ -186,102 +115,11 @@ class _Execution:
     # -- before measuring ------------------------------------------------------------------------------------------------
 
     def select(self) -> None:
-        """Discover the suite on each side, and choose the cases that are wanted."""
-        job, measured = self._job, self._measured
-        suites = self._lanes.discover(_import_for_deciding)
-        problems: dict[str, Sequence[SuiteProblem]] = {}
-        for side in job.sides:
-            name = side.side.name
-            own = job.own_suites.get(name, job.suite)
-            count, told = apart(suites[name].problems, job.selection, suites[name].benchmarks, own)
-            _refuse_unbuilt(side, count, job.settings.build)
-            problems[name] = count
-            measured.warnings += [each for each in told if each not in measured.warnings]
-        suites = self._with_unimportable(suites)
-        for name, found in suites.items():
-            cases = plan.select(found.benchmarks, job.selection)
-            if name in job.only:
-                cases = [case for case in cases if case in job.only[name]]
-            names = {case.name for case in cases}
-            by_name = {each.name: each for each in found.benchmarks if each.name in names}
-            measured.benchmarks[name] = by_name
-            self._cases[name] = sorted(cases, key=functools.partial(_rank_of, job, by_name))
-        measured.problems = problems_of(problems)
-        asked = [each for found in suites.values() for each in found.benchmarks]
-        measured.warnings += plan.complaints(asked, job.selection)
-        measured.warnings += unmatched(list({each.name: each for each in asked}.values()), job.selection, job.settings)
+        """Discover the suite on each side, choose the cases that are wanted, and give each its lane."""
+        suites, self._unimportable = selected(self._job, self._lanes.discover(_import_for_deciding), self._measured)
         if any(self._cases.values()):
-            self._place(suites)
-            at_once(list(self._by_lane(self._visited_by_us())), Lane.settle_process)
-        else:
-            measured.unaffected = bool(plan.select(asked, replace(job.selection, changed=None)))
-            if not measured.unaffected:
-                every = problems_of({name: found.problems for name, found in suites.items()})
-                raise nothing_selected(job, every, asked)
-
-    def _with_unimportable(self, suites: Mapping[str, SuiteMessage]) -> dict[str, SuiteMessage]:
-        """The suites, each with what worked before, in the history or on a side before it, and cannot be imported there."""
-        done, before = {}, dict[str, Benchmark]()
-        for name, found in suites.items():
-            broken = any(each.fatal for each in found.problems)
-            lost = plan.unimportable(found, {**self._job.had(name), **before}) if broken else {}
-            self._unimportable.update({(name, each): failure for each, (_, failure) in lost.items()})
-            done[name] = replace(found, benchmarks=[*found.benchmarks, *(benchmark for benchmark, _ in lost.values())])
-            before.update({each.name: each for each in found.benchmarks})
-        return done
-
-    def _place(self, suites: Mapping[str, SuiteMessage]) -> None:
-        """Give every case its lane, the same on all sides and in every run; or in each group of sides one."""
-        roots = homes.roots({side: {each.name: each for each in found.benchmarks} for side, found in suites.items()})
-        for gpus, sides in self._job.parts():
-            names = [each.side.name for each in sides]
-            for case in dict.fromkeys(case for name in names for case in self._cases[name]):
-                by_side = [self._measured.benchmarks[name] for name in names]
-                definitions = [benchmarks[case.name] for benchmarks in by_side if case.name in benchmarks]
-                program = next((each.program for each in definitions if each.program), "")
-                # All cases of a program are visited by one run, on one GPU.
-                root = program or roots[case.name]
-                needs = homes.gpus_for_all(definitions)
-                if len(self._job.gpus) < 2 or needs > len(self._job.gpus):
-                    lane = next(lane for lane in self._lanes.single if lane.sides == sides)
-                elif all(each.needs_device for each in definitions):
-                    places = homes.blocks(gpus if needs == 1 else self._job.gpus, needs)
-                    lane = self._lanes.of(homes.home(Case(root) if program else case, root, places), sides)
-                else:
-                    self._alone.add(case)
-                    lane = self._lanes.of(self._job.gpus[:needs], sides, whole_host=True)
-                lane.device |= any(each.needs_device for each in definitions)
-                self._homes.setdefault(case, []).append(lane)
-        self._lanes.discover_others()
-
-    def _visited_by_us(self) -> list[Case]:
-        """The cases that processes of ours visit; the others have programs of their own."""
-        by_side = self._measured.benchmarks.values()
-        return [case for case in self._homes if not any(own[case.name].program for own in by_side if case.name in own)]
-
-    def _by_lane(self, cases: Iterable[Case]) -> dict[Lane, set[Case]]:
-        """The cases of each lane that has some, in the order of the lanes."""
-        own: dict[Lane, set[Case]] = {lane: set() for lane in self._lanes.all}
-        for case in cases:
-            for lane in self._homes[case]:
-                own[lane].add(case)
-        return {lane: those for lane, those in own.items() if those}
-
-    def _each_lane(self, cases: Sequence[Case], work: Callable[[Lane, set[Case], Turns], None]) -> None:
-        """Have the cases worked on while there is time: at once by the lanes that have some which need not be alone and may be
-        beside each other, those of most GPUs first, as these are seldom free together; then lane after lane the others. `work`
-        gets the cases of the lane, and the turns of the lanes that are at it."""
-        own = self._by_lane(cases)
-        beside = sorted((lane for lane, those in own.items() if those - self._alone), key=lambda lane: -len(lane.gpus))
-
-        def in_time(lane: Lane, turns: Turns) -> None:
-            with contextlib.suppress(TimeIsOver):
-                work(lane, own[lane], turns)
-
-        turns = Turns([lane.gpus for lane in beside], {case for lane in beside for case in own[lane] & self._alone})
-        at_once(beside, lambda lane: in_time(lane, turns), apart=lambda one, other: homes.apart(one.gpus, other.gpus))
-        for each in (lane for lane in own if lane not in beside):
-            at_once([each], lambda lane: in_time(lane, Turns()))
+            self._placed.place(suites)
+            at_once(list(self._placed.by_lane(self._placed.visited_by_us())), Lane.settle_process)
 
     def _settle(self, batch: Batch) -> None:
         """The unmeasured visit to what is new in the batch on each side, and the one protocol for both, where it is the same
@@ -294,7 +132,7 @@ class _Execution:
         ]
         if new:
             self._watcher.start(len(new), "first visits")
-            self._each_lane(new, functools.partial(self._first_visits, batch))
+            self._placed.each_lane(new, functools.partial(self._first_visits, batch))
 
     def _first_visits(self, batch: Batch, lane: Lane, cases: set[Case], turns: Turns) -> None:
         """Side after side, each until its part of the time is over; what one side has visited the others visit too."""
@@ -350,7 +188,7 @@ class _Execution:
                     self._forget_counts_of_another_kind(case, protocol, alike)
                     self._settle_turns(lane, case, protocol, alike)
                 if len(self._lanes.all) > 1 and homes.of_the_host(protocol, offers.values()):
-                    self._alone.add(case)
+                    self._placed.alone.add(case)
 
     def _forget_counts_of_another_kind(self, case: Case, protocol: Protocol, alike: Mapping[str, Proposal]) -> None:
         """A call behind a setup may do other work than a repeated one: where one side has counted these and the other those,
@@ -366,7 +204,7 @@ class _Execution:
         ranks = max(plan.ranks_of(self._measured.benchmarks[name][case.name])[0] for name in alike)
         if len(alike) < 2 or ranks > 1 or not protocol.windows or self._job.quick or not self._job.settings.in_turn:
             return
-        why = plan.parted(protocol, alike.values(), plan.free_memory())
+        why = plan.parted(alike.values(), plan.free_memory())
         if why:
             lane.visits.parted[case.name, case.params] = why
         else:
@@ -436,10 +274,10 @@ class _Execution:
         if not wanted:
             return
         if batch.afresh:
-            at_once(list(self._by_lane(wanted)), Lane.begin_afresh)
+            at_once(list(self._placed.by_lane(wanted)), Lane.begin_afresh)
         self._planned = batch.first + max(batch.rounds.values())
         self._watcher.start(sum(batch.rounds[case] for case in wanted), batch.title)
-        self._each_lane(wanted, functools.partial(self._rounds, batch))
+        self._placed.each_lane(wanted, functools.partial(self._rounds, batch))
 
     def _rounds(self, batch: Batch, lane: Lane, cases: set[Case], turns: Turns) -> None:
         """Round after round: what is measured in turn by groups of one process a side, then the rest by side after side."""

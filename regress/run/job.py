@@ -31,7 +31,7 @@ Sink = Callable[[Round, Mapping[str, Any], Benchmark], None]
 
 
 @dataclass
-class Measured:
+class JobResult:
     """What was measured, as far as it got."""
 
     benchmarks: dict[str, dict[str, Benchmark]] = field(default_factory=dict)
@@ -60,14 +60,14 @@ class Measured:
 
 
 class Steps(Interface):
-    """Who says what is measured next, from what has been measured so far; None where it is enough."""
+    """Who says what is measured next, from what has been measured so far; None if it is enough."""
 
     @property
     def end_s(self) -> float:
         """When measuring ends, by the monotonic clock; infinite for no bound. A visit that is under way then counts for
         nothing."""
 
-    def next(self, found: Measured) -> Batch | None: ...
+    def next(self, found: JobResult) -> Batch | None: ...
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Which problems of the suite count: those of the head that can touch what was selected."""
+"""Which problems of the suite count: those of the head that can touch what was selected. Where nothing is left: why."""
 
 from __future__ import annotations
 
@@ -8,19 +8,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from regress.errors import NothingMeasured
 from regress.model import Benchmark, SuiteProblem
+from regress.run.environments import Prepared
+from regress.run.environments.tree import unbuilt
+from regress.run.job import Job
 from regress.run.plan import Selection, cases_of
+from regress.run.unmatched import nothing_matches
+from regress.text.wording import first_of, quoted
 
-MOST = 3
-"""Of problems that count for nothing, this many are named."""
+NAMED = 3
+"""Files with problems that count for nothing."""
 _DEFINED = re.compile(r"^[ \t]*(?:async[ \t]+)?(def|class)[ \t]+(\w+)", re.MULTILINE)
 
 
 def problems_of(by_side: Mapping[str, Sequence[SuiteProblem]]) -> list[SuiteProblem]:
     """The problems of the last side (the head), and those that only another side has.
 
-    The suite is the head's, mostly: a file of it that an older base cannot import holds benchmarks that are new, and fails
-    nothing; no more does one of the base's own suite.
+    The suite is usually the head's: a file of it that an older base cannot import holds new benchmarks and fails nothing.
+    Neither does a file of the base's own suite.
     """
     *others, head = by_side
     found = list(by_side[head])
@@ -42,13 +48,12 @@ def apart(
     others = list(dict.fromkeys(each.name for each in problems if each not in count))
     if not others or selection.known:
         return count, []
-    more = f" and {len(others) - MOST} more" if len(others) > MOST else ""
-    return count, [f"not selected, and cannot be imported: {', '.join(others[:MOST])}{more}; regress list says why"]
+    return count, [f"not selected, and cannot be imported: {first_of(others, NAMED)}; regress list says why"]
 
 
 def _touches(problem: SuiteProblem, selection: Selection, benchmarks: Sequence[Benchmark], suite: Path) -> bool:
-    """Whether what cannot be imported may hold a case that is wanted, by what its file defines. Where that cannot be read, and
-    for a pattern that matches nothing that was found, it may."""
+    """Whether what cannot be imported may hold a wanted case, judged by what its file defines. If the file cannot be read, or a
+    pattern matches nothing that was found, it may."""
     text = _text(problem.name, suite)
     if text is None:
         return True
@@ -91,3 +96,66 @@ def _names(name: str, text: str, benchmarks: Iterable[Benchmark]) -> Iterator[st
     yield f"{name}."
     yield from (f"{name}.{function}" for function in functions)
     yield from (f"{name}.{owner}.{each}" for owner in classes for each in {*functions, *inherited})
+
+
+# -- where nothing can be measured --------------------------------------------------------------------------------------
+
+
+def refuse_unbuilt(side: Prepared, problems: Iterable[SuiteProblem], build: tuple[str, ...]) -> None:
+    """Raise NothingMeasured where the side's code is not built: what cannot be imported would pass as new on the other side."""
+    for problem in problems:
+        missing = unbuilt(side, problem.message) if problem.fatal else ""
+        if missing:
+            raise NothingMeasured(
+                f"{side.side.name} {side.side.label} has no built extension: {missing}",
+                why=f"{problem.message}; your checkout has the file, but git does not",
+                fix='set the command that builds it: "build" under "regress" in asv.conf.json'
+                if not build
+                else f'correct "build" under "regress" in asv.conf.json, it does not make the file: {"; ".join(build)}',
+            )
+
+
+def nothing_selected(job: Job, problems: Iterable[SuiteProblem], benchmarks: Iterable[Benchmark]) -> NothingMeasured:
+    """The error where the suite, which has these benchmarks, has no case that is wanted."""
+    fatal = [each for each in problems if each.fatal]
+    if job.selection.words:
+        return nothing_matches(job.selection, where_searched(job.suite, fatal), (each.name for each in benchmarks))
+    if fatal and fatal[0].program:
+        return NothingMeasured(
+            f"no benchmark in {job.suite} could be run",
+            why=f"{fatal[0].where}: {fatal[0].message}",
+            fix='fix that program, or its build: "build" under "regress" in asv.conf.json',
+        )
+    if fatal:
+        return NothingMeasured(
+            f"no benchmark in {job.suite} could be imported",
+            why=f"{fatal[0].where}: {fatal[0].message}",
+            fix=_to_import(job, fatal[0].message),
+        )
+    return NothingMeasured(
+        f"there is no benchmark in {job.suite}",
+        why="no function or method there is named time_*, cudatime_*, cudacold_*, track_*, mem_*, peakmem_* or timeraw_*",
+        fix='set "benchmark_dir" in asv.conf.json, or write one',
+    )
+
+
+def _to_import(job: Job, message: str) -> str:
+    """What to do about an import that failed: what is not there may be the project's own and not built, or may be installed
+    for the interpreter, or there for another."""
+    side, missing = job.sides[-1], re.search(r"No module named '([\w.]+)'", message)
+    if missing is None or side.environment.installs:
+        return "fix that import"
+    top = missing[1].partition(".")[0]
+    if any((root / top).is_dir() for root in side.import_roots):
+        commands = " && ".join(job.settings.build)
+        return f"build it in place too: {commands}" if commands else 'build it in place, or set "build" under "regress"'
+    install = quoted(side.python, "-m", "pip", "install", top)
+    return f'{install}, or name an interpreter that has it: "python" under "regress" in asv.conf.json'
+
+
+def where_searched(suite: Path, problems: Iterable[SuiteProblem]) -> str:
+    """Where benchmarks were looked for, and what of it could not be looked at."""
+    fatal = [each for each in problems if each.fatal]
+    if not fatal:
+        return f"searched in {suite}"
+    return f"searched in {suite} without {first_of(each.where for each in fatal)}: {fatal[0].message}"

@@ -25,7 +25,7 @@ from regress.model import (
     Span,
     Verdict,
 )
-from regress.run.execute import Job, Measured, Watcher
+from regress.run.execute import Job, JobResult, Watcher
 from regress.run.profiled import profiled
 from regress.session import Session
 from regress.traces import chrome
@@ -35,7 +35,7 @@ from regress.units import format_pair, format_time
 
 TRACES = 3
 """Profiles a side: the median of fewer says nothing of their range."""
-MOST = 5
+MOST_EXPLAINED = 5
 """Regressions that a check explains: each costs six processes."""
 SHOWN_CALLS = 3
 """Calls of a profile whose timeline is kept for people."""
@@ -64,7 +64,7 @@ class Explaining:
     """What explains the differences of a check; `explained` holds what is done, also after Ctrl-C, and each was given to `keep`
     then. Why that failed stands in `unkept`."""
 
-    def __init__(self, session: Session, job: Job, measured: Measured, watcher: Watcher, keep: Keep) -> None:
+    def __init__(self, session: Session, job: Job, measured: JobResult, watcher: Watcher, keep: Keep) -> None:
         self._session, self._job, self._measured, self._watcher = session, job, measured, watcher
         self._keep = keep
         base, head = (each.side for each in job.sides)

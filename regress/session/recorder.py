@@ -12,10 +12,11 @@ from regress.errors import NoDevice
 from regress.history import Store, keep_explanation
 from regress.model import DEFAULT_ENVIRONMENT, Benchmark, Explained, KeptExplanation, Machine, Round, Side
 from regress.run.environments import Identity, Prepared, identity_of
-from regress.run.execute import Measured
-from regress.session import Session, counted
+from regress.run.execute import JobResult
+from regress.session import Session
 from regress.session.checkout import Checkout
 from regress.session.fitness import lost
+from regress.text.wording import counted
 
 DEVICE_FACTS = ("gpu", "gpu_uuid", "driver", "cuda", "torch_built")
 """Facts of a worker that describe the machine; they are kept in machine.json."""
@@ -98,7 +99,7 @@ class Recorder:
             self._store.append(side, self._machine, identity.name, named, facts, benchmark)
             self._kept = True
 
-    def finish(self, measured: Measured) -> None:
+    def finish(self, measured: JobResult) -> None:
         """Write asv's files for each side that has rounds."""
         for name, side in self._sides.items():
             identity = self._identities.get(name)

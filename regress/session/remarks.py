@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 from regress.config import Config
 from regress.errors import NothingMeasured
 from regress.measure.wire import Ceilings
-from regress.model import Round
+from regress.model import GPU_FRAMEWORKS, Round
 from regress.session.fitness import complaints, without_device
-from regress.units import counted
+from regress.text.wording import counted
 
 if TYPE_CHECKING:
-    from regress.run.execute import Job, Measured
+    from regress.run.execute import Job, JobResult
 
 
-def remarks(config: Config, measured: Measured, job: Job, ceilings: Ceilings) -> list[str]:
+def remarks(config: Config, measured: JobResult, job: Job, ceilings: Ceilings) -> list[str]:
     """What the reader should know about how it was measured."""
     told = [text for each in job.sides for text in each.warnings]
     found = [*config.warnings, *dict.fromkeys(told), *measured.warnings]
@@ -39,7 +39,7 @@ def remarks(config: Config, measured: Measured, job: Job, ceilings: Ceilings) ->
     return found
 
 
-def require_values(measured: Measured) -> None:
+def require_values(measured: JobResult) -> None:
     """Raise NothingMeasured where not one round gave a value for want of a device."""
     if any(each.values for each in measured.rounds) or measured.interrupted:
         return
@@ -67,13 +67,13 @@ def needs_device(round: Round) -> bool:
     )
 
 
-def device_uuid(measured: Measured) -> str:
+def device_uuid(measured: JobResult) -> str:
     """UUID of the device that was there to measure on, as processes or (AMD) rounds name it; empty where there was none."""
     named = [*measured.facts.values(), *(each.facts for each in measured.rounds)]
     return next((str(facts["gpu_uuid"]) for facts in named if facts.get("gpu_uuid")), "")
 
 
-def throttled(measured: Measured) -> list[str]:
+def throttled(measured: JobResult) -> list[str]:
     """The warning that the device slowed itself down, and in how many cases."""
     slowed = [each for each in measured.rounds if each.facts.get("throttled")]
     if not slowed:
@@ -83,7 +83,7 @@ def throttled(measured: Measured) -> list[str]:
     return [f"throttled ({', '.join(reasons)}): {counted(cases, 'case')} measured while the device was throttled"]
 
 
-def imported_by(measured: Measured) -> dict[str, tuple[str, ...]]:
+def imported_by(measured: JobResult) -> dict[str, tuple[str, ...]]:
     """By side: the files that the project's packages were imported from, a file each."""
     told = [(each.side, each.facts.get("project_files", ())) for each in measured.rounds]
     told += [(side, facts.get("project_files", ())) for side, facts in measured.facts.items()]
@@ -98,7 +98,7 @@ def device_line(facts: Mapping[str, Any], rounds: list[Round]) -> str:
         parts.append(str(facts["gpu"]))
     parts += [f"{word} {facts[name]}" for name, word in (("driver", "driver"), ("cuda", "CUDA")) if name in facts]
     loaded = {name for each in rounds for name in each.facts.get("loaded", ())}
-    parts += [f"{name} {facts[name]}" for name in ("torch", "cupy", "jax") if name in facts and name in loaded]
+    parts += [f"{name} {facts[name]}" for name in GPU_FRAMEWORKS if name in facts and name in loaded]
     parts += [f"Python {facts['python']}"] if "python" in facts else []
     clocks = sorted(each.facts["sm_clock_hz"] for each in rounds if "sm_clock_hz" in each.facts)
     if clocks:

@@ -14,6 +14,7 @@ from regress.compare.rule import declared_threshold
 from regress.history import NUMBERS, AsvTable, interval_of, is_number
 from regress.model import (
     DECLARED_SAMPLING,
+    FRAMEWORKS,
     HOST_IDENTITY,
     HOST_METRICS,
     PROTOCOL_IDENTITY,
@@ -27,7 +28,7 @@ from regress.model import (
 )
 from regress.trends.cards import Reading, readings_of
 
-SPLITTING = ("driver", "power_limit_w", "clock_limit_hz", "cuda", "torch", "cupy", "jax", "triton", "numpy")
+SPLITTING = ("driver", "power_limit_w", "clock_limit_hz", "cuda", *FRAMEWORKS)
 """Facts of a process that levels are not compared across."""
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from regress.measure.wire import Suite
 from regress.model import Benchmark, Case, Commit, Round, Settings, Side
 from regress.run.environments import Prepared
-from regress.run.execute import Job, Measured, discover, execute
+from regress.run.execute import Job, JobResult, discover, execute
 from regress.run.plan import Selection
 from regress.run.ship import ship
 
@@ -45,7 +45,7 @@ def suite_of(scratch: Path, folder: Path) -> list[Benchmark]:
 
 def measured(
     scratch: Path, folder: Path, names: Sequence[str], rounds: int, *, quick: bool = False, memory_rounds: int = 0
-) -> Measured:
+) -> JobResult:
     """So many rounds of these benchmarks of the suite, a fresh process each."""
     settings = Settings(device=DEVICE, memory_rounds=memory_rounds)
     job = _job(scratch, folder, tuple(names), rounds, settings, quick)

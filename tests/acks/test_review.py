@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from regress import acks
 from regress.acks import Review, acknowledged
+from regress.acks.project import review
 from regress.compare import overall
 from regress.git import open_repository
 from regress.model import (
@@ -28,6 +30,8 @@ from regress.model import (
     Verdict,
     metric_of,
 )
+from regress.project import Project as Opened
+from regress.project import Request
 from tests.conftest import Project
 
 NOW = datetime.datetime(2026, 3, 1, 12).timestamp()
@@ -348,6 +352,25 @@ def step(commits: list[str], at: int, before: float, after: float, **more: Any) 
         way=(),
     )
     return replace(point, **more)
+
+
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize("metric", ["wall_time", "host_time", "gpu_time"])
+def test_host_times_of_a_shared_node_are_noise(repository: Repository, metric: str, exclusive: bool) -> None:
+    """In a check there, and in the history; that a case fails is no noise."""
+    commits = history(repository)
+    cluster = {"kinds": {"h100": {"exclusive": exclusive}}}
+    config = json.loads((repository.root / "asv.conf.json").read_text())
+    (repository.root / "asv.conf.json").write_text(
+        json.dumps({**config, "regress": {**config["regress"], "cluster": cluster, "machine": "h100"}})
+    )
+    found = review(Opened(Request(repository.root)), Side("head", open_repository(repository.root).resolve("HEAD"), ""))
+    series = Series(CASE, METRICS[metric], "h100", "", "worktree", (), (), (), (), (), ())
+    gates = exclusive or metric == "gpu_time"
+    assert found.of(compared(1.5, metric=METRICS[metric]), commits[0]).alarms is gates
+    assert [each.is_open for each in found.of_changes(series, [step(commits, 2, 1.0, 1.5)])] == [gates]
+    assert found.of_changes(replace(series, machine="box"), [step(commits, 2, 1.0, 1.5)])[0].is_open
+    assert found.of(compared(1.5, Verdict.FAILED, metric=METRICS[metric]), commits[0]).alarms
 
 
 def opened(repository: Repository, *points: ChangePoint) -> list[bool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import socket
 from collections.abc import Iterator, Mapping, Sequence
@@ -136,7 +137,7 @@ WAITS = {("h100", 0): Queued("waiting", "Resources")}
 RUNS = {("h100", 0): Queued("running", node="node7")}
 
 
-def test_what_is_new_is_handed_in_and_what_has_ended_is_merged_once(place: Place_) -> None:
+def test_what_is_new_is_submitted_and_what_has_ended_is_merged_once(place: Place_) -> None:
     def steps() -> Iterator[Any]:
         yield {}
         yield WAITS
@@ -158,7 +159,7 @@ def test_a_kind_that_is_refused_is_said_and_nothing_is_lost(place: Place_) -> No
     engine = Scripted(place.run, iter([{}]), refuses=("h100",))
     with pytest.raises(Refused, match="takes no job"):
         place.follow(engine)
-    assert place.run.handed_in == ()
+    assert place.run.submitted == ()
     assert place.told.notes == ['h100: Slurm takes no job of kind h100: Invalid account; fix: correct "h100"']
 
 
@@ -242,7 +243,7 @@ def test_a_node_on_which_two_attempts_died_gets_no_third_and_the_last_error_is_t
     assert (found.given_up, place.rounds, found.settled) == (1, 0, True)
 
 
-def test_what_slurm_has_requeued_is_not_handed_in_by_us(place: Place_) -> None:
+def test_what_slurm_has_requeued_is_not_submitted_by_us(place: Place_) -> None:
     """Preempted: told to end, and begun again by Slurm itself."""
 
     def steps() -> Iterator[Any]:
@@ -258,13 +259,19 @@ def test_what_slurm_has_requeued_is_not_handed_in_by_us(place: Place_) -> None:
     assert not any("begun again" in note for note in place.told.notes), "nothing died"
 
 
+@pytest.mark.parametrize("late_s", [0.0, 0.02])
 @pytest.mark.parametrize("begun", [False, True])
-def test_what_was_cancelled_is_said_and_the_same_command_hands_it_in_again(place: Place_, begun: bool) -> None:
+def test_what_was_cancelled_is_said_and_the_same_command_submits_it_again(
+    place: Place_, begun: bool, late_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where its end might be written and not be seen yet, which the next driver waits for too."""
+    monkeypatch.setattr(following, "LATE_S", late_s)
+
     def steps() -> Iterator[Any]:
         yield {}
         if begun:
             place.attempt(end=End(130))
-        yield {}
+        yield from itertools.repeat({})
 
     gone = {("h100", 0): Gone("cancelled")} if begun else {}  # one that waited is unknown to Slurm afterwards
     found = place.follow(Scripted(place.run, steps(), ends=gone))
@@ -272,7 +279,8 @@ def test_what_was_cancelled_is_said_and_the_same_command_hands_it_in_again(place
     assert find(place.run.folder.parents[1], "key") is not None
 
     def later() -> Iterator[Any]:
-        yield {}
+        while not engine.submitted:
+            yield {}
         place.attempt(job="1", end=End(0))
         yield {}
 
@@ -380,3 +388,45 @@ def test_people_are_told_in_a_line_a_kind_how_far_it_is(place: Place_, tmp_path:
     found = place.follow(Scripted(place.run, steps()))
     assert place.told.notes == ["h100: 6 wait, 0 of 6 in", "h100: 3 wait (Resources), 2 run, 1 of 6 in; about 30 min"]
     assert (found.interrupted, place.told.done) == (True, 1)
+
+
+class Slots(Scripted):
+    """An engine that starts a task on one of four slots when it is asked and one is free, as `local` does."""
+
+    def __init__(self, place: Place_, takes_s: Sequence[float], clock: list[float]) -> None:
+        super().__init__(place.run, iter(()))
+        self._place, self._takes_s, self._clock = place, takes_s, clock
+        self._running: dict[int, float] = {}
+
+    def queued(self, run: Run) -> Mapping[Place, Queued]:
+        ended = [task for task, end_s in self._running.items() if end_s <= self._clock[0]]
+        for task in ended:
+            del self._running[task]
+            self._place.attempt(task, end=End(0))
+        begun = {int(path.name.partition(".")[0]) for path in run.folder.glob("h100/*.*/")} | self._running.keys()
+        waiting = [task for _, tasks, _ in self.submitted for task in tasks if task not in begun]
+        for task in waiting[: 4 - len(self._running)]:
+            self._running[task] = self._clock[0] + self._takes_s[task]
+        left = [task for task in waiting if task not in self._running]
+        states = {("h100", task): Queued("running") for task in self._running}
+        return states | {("h100", task): Queued("waiting") for task in left}
+
+
+@pytest.mark.parametrize("scale_s", [2.0, 20.0, 600.0])
+def test_twelve_jobs_on_four_slots_take_little_longer_than_they_must(
+    place: Place_, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scale_s: float
+) -> None:
+    takes_s = [scale_s * share for share in (1.0, 0.9, 1.1, 1.0, 1.2, 0.8, 1.0, 1.0, 0.9, 1.1, 1.0, 1.0)]
+    place.run = create(
+        tmp_path / "twelve",
+        Plan("key", "", "", "asv.conf.json", {"h100": tuple(Task(number, (SHA,)) for number in range(12))}),
+    )
+    clock = [0.0]
+    monkeypatch.setattr(following, "POLL_S", (0.5, 30.0))
+    monkeypatch.setattr("regress.commands.sweep.following.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr(
+        "regress.commands.sweep.following.time.sleep", lambda seconds: clock.__setitem__(0, clock[0] + seconds)
+    )
+    found = place.follow(Slots(place, takes_s, clock))
+    assert found.came == {"h100": 12}
+    assert clock[0] <= 1.3 * sum(takes_s) / 4, "of which 0.1 are no fault of ours: the last row is uneven"

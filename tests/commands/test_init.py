@@ -18,7 +18,7 @@ from regress.commands.init import files
 from regress.commands.init.classified import Classified, covering
 from regress.commands.init.text import File
 from regress.report.json import schema
-from regress.run.job import Measured
+from regress.run.job import JobResult
 from tests.conftest import Result, interrupted, regress, start
 
 PROJ = "import regress_scripted as d\ndef work(): d.kernel('k', 50e-6)\ndef host(): d.host(20e-6)\n"
@@ -459,7 +459,7 @@ def test_a_benchmark_costs_one_time_out_at_most(repository: Callable[..., Path])
 
 
 def test_an_estimate_counts_the_imports_of_both_sides() -> None:
-    seen = Classified({}, (), {}, Measured(start_s=3.0, overhead=(0.5, 0.0)), (), 10)
+    seen = Classified({}, (), {}, JobResult(start_s=3.0, overhead=(0.5, 0.0)), (), 10)
     assert seen.check_s(4) == 2 * (3.0 + 5 * 0.5)
 
 

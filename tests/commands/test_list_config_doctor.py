@@ -251,7 +251,7 @@ def test_doctor_on_the_scripted_device_speaks_of_no_other(project: Callable[...,
     assert found["device"] == {
         "name": "device",
         "state": "ok",
-        "found": 'scripted, as "device" says: times are stated by the code, not measured',
+        "found": 'scripted ("device" in the configuration): times are stated by the code, not measured',
         "fix": "",
     }
     assert not {"CUDA device", "NVML", "torch", "other processes"} & found.keys()
@@ -263,7 +263,7 @@ def test_doctor_warns_where_there_is_no_commit_to_compare_with(project: Callable
     result = p.regress("doctor", "--format", "json")
     found = checks(result)
     assert (result.code, found["repository"]["state"], found["suite"]["state"]) == (0, "warn", "ok")
-    assert "no parent" in found["repository"]["found"]
+    assert "before the first commit" in found["repository"]["found"]
 
 
 def test_doctor_fails_a_suite_that_is_broken(project: Callable[..., Project]) -> None:

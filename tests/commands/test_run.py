@@ -20,7 +20,7 @@ import pytest
 from regress.commands import run as module
 from regress.history import Recorded, Store
 from regress.report.json import schema
-from regress.run.execute import Job, Measured, Sink, Watcher
+from regress.run.execute import Job, JobResult, Sink, Watcher
 from regress.run.execute import execute as really_execute
 from regress.session import Request
 from tests.conftest import Project, Result, start
@@ -240,7 +240,7 @@ def test_what_was_interrupted_before_the_first_round_claims_nothing(
 ) -> None:
     p = project()
     measured(p)
-    monkeypatch.setattr(module, "execute", lambda *_: Measured(interrupted=True))
+    monkeypatch.setattr(module, "execute", lambda *_: JobResult(interrupted=True))
     report = module.run(Request(p.root), None, Watch())
     assert (report.state, report.recorded, report.device) == ("INTERRUPTED", "", "")
 
@@ -252,7 +252,7 @@ def test_other_processes_on_the_device_are_said(
     measured(p)
     words = "pid 812 (python), 4.1 GiB"
 
-    def execute(job: Job, sink: Sink, watcher: Watcher) -> Measured:
+    def execute(job: Job, sink: Sink, watcher: Watcher) -> JobResult:
         found = really_execute(job, sink, watcher)
         found.rounds = [replace(each, facts={**each.facts, "foreign_processes": [words]}) for each in found.rounds]
         return found

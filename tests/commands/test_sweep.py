@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import signal
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -210,6 +211,20 @@ def test_what_changed_before_is_not_new(project: Callable[..., Project]) -> None
     assert result.code == 0, "nobody is told twice"
     assert [each["new"] for each in document(result)["changes"]] == [False]
     assert "open from before" in (p.root.parent / "seen.txt").read_text()
+
+
+def test_what_a_killed_sweep_has_not_told_the_next_one_tells(project: Callable[..., Project]) -> None:
+    """It is killed while it notifies: all is measured by then."""
+    p, shas = filled(project, [50e-6] * 3 + [60e-6] * 3)
+    assert p.regress("sweep", "ALL", "-q", "--notify-command", "kill -9 $PPID").code == -signal.SIGKILL
+    result = inside(p, "sweep", "ALL", "--format", "json", "--notify-command", f"cat > {p.root}/../told.json")
+    report = document(result)
+    assert (result.code, report["remark"]) == (1, "1 new regression (nothing left to measure)")
+    assert [(each["first"], each["new"]) for each in report["changes"]] == [(shas[3], True)]
+    assert json.loads((p.root.parent / "told.json").read_text()) == report
+    again = inside(p, "sweep", "ALL", "--format", "json")
+    assert again.code == 0, "nobody is told twice"
+    assert [each["new"] for each in document(again)["changes"]] == [False]
 
 
 def test_the_newest_results_alone_are_tentative(project: Callable[..., Project]) -> None:

@@ -17,7 +17,7 @@ from regress.commands.doctor import machine as module
 from regress.errors import NothingMeasured
 from regress.measure.backend import Backend, DeviceError
 from regress.model import Benchmark, Check, Environment, Round
-from regress.run.execute import Measured
+from regress.run.execute import JobResult
 from regress.session import Request, Session
 from regress.session.fitness import complaints
 from regress.session.recorder import Recorder
@@ -197,7 +197,7 @@ def test_a_torch_for_the_cpu_files_nothing_under_a_machine_whose_torch_had_a_dev
         )
         recorder = Recorder(session, p.root / "history", (prepared,))
         recorder.take(round, facts, DEFINITION)
-        recorder.finish(Measured({"head": {}}))
+        recorder.finish(JobResult({"head": {}}))
 
     with_torch = dataclasses.replace(visited, facts=loaded)
     take(for_cpu, with_torch)

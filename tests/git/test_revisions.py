@@ -184,9 +184,9 @@ def test_g3_the_first_commit_has_no_parent(project: Project) -> None:
     repository = project.open()
     assert repository.default_base() == ("HEAD~1", "HEAD~1")
     error = refusal(repository, "HEAD~1")
-    assert error.what == "HEAD~1: the first commit has no parent"
+    assert error.what == "HEAD~1 is before the first commit"
     assert error.fix
-    assert refusal(repository, "HEAD^").what == "HEAD^: the first commit has no parent"
+    assert refusal(repository, "HEAD^").what == "HEAD^ is before the first commit"
 
 
 def test_g3_a_second_parent_that_is_not_there(project: Project) -> None:

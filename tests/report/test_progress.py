@@ -39,7 +39,7 @@ def test_one_line_a_minute() -> None:
         "measuring: 0 of 100",
         "measuring: 6 of 100, case 6, 1:00 so far, about 16 min left",
         "measuring: 12 of 100, case 12, 2:00 so far, about 15 min left",
-        "measuring: stopped, 13 of 100 in 2:10",
+        "measuring: ended, 13 of 100 in 2:10",
     ]
 
 
@@ -55,7 +55,7 @@ def test_a_phase_that_comes_to_its_end_is_done() -> None:
         "building: 0 of 2",
         "building: done, 2 of 2 in 0.0 s",
         "measuring: 0 of 1",
-        "measuring: stopped, 0 of 1 in 0.0 s",
+        "measuring: ended, 0 of 1 in 0.0 s",
     ]
 
 

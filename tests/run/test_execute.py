@@ -17,7 +17,7 @@ from regress.errors import NothingMeasured
 from regress.model import Batch, Case, Commit, Failure, Round, Settings, Side
 from regress.run import groups
 from regress.run.environments import Prepared
-from regress.run.execute import Job, Measured, execute
+from regress.run.execute import Job, JobResult, execute
 from regress.run.plan import FixedRounds, Selection
 from regress.run.ship import ship
 
@@ -73,7 +73,7 @@ class Bench:
         start = ship(Path(os.environ["REGRESS_CACHE_DIR"]))
         return Job(sides, self.root / "benchmarks", start, settings, rounds, Selection(patterns), **job)
 
-    def run(self, rounds: int = 2, patterns: tuple[str, ...] = (), **job: Any) -> Measured:
+    def run(self, rounds: int = 2, patterns: tuple[str, ...] = (), **job: Any) -> JobResult:
         steps, sink = (
             job.pop("steps", None),
             job.pop("sink", lambda round, facts, benchmark: self.kept.append((round, facts))),
@@ -86,13 +86,13 @@ def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path)
 
 
-def failures(measured: Measured, side: str = "head") -> dict[str, Failure]:
+def failures(measured: JobResult, side: str = "head") -> dict[str, Failure]:
     return {
         str(Case(each.name, tuple(each.params))): each.failure for each in measured.of(side) if each.failure is not None
     }
 
 
-def good(measured: Measured, side: str = "head") -> dict[str, int]:
+def good(measured: JobResult, side: str = "head") -> dict[str, int]:
     counts: dict[str, int] = {}
     for each in measured.of(side):
         if each.values:
@@ -583,7 +583,7 @@ def track_slow():
     assert not any(alive(int(pid)) for pid in pid_file.read_text().split())
 
 
-def values_of(measured: Measured, metric: str = "value") -> dict[str, list[float]]:
+def values_of(measured: JobResult, metric: str = "value") -> dict[str, list[float]]:
     found: dict[str, list[float]] = {}
     for each in measured.rounds:
         if metric in each.values:
@@ -659,7 +659,7 @@ def test_a_failed_setup_cache_on_one_side_is_that_sides_failure(bench: Bench) ->
     assert good(measured, "base") == {"b.C.track_c": 1}
 
 
-def where(measured: Measured) -> tuple[str, str]:
+def where(measured: JobResult) -> tuple[str, str]:
     (failure,) = failures(measured).values()
     return failure.where, failure.detail
 
@@ -873,7 +873,7 @@ class Passes:
     def __init__(self, passes: int) -> None:
         self.left, self.visited = passes, list[set[str]]()
 
-    def next(self, found: Measured) -> Batch | None:
+    def next(self, found: JobResult) -> Batch | None:
         self.visited.append({case.name for case in found.costs})
         self.left -= 1
         return Batch(dict.fromkeys(found.cases["head"], 0), visits_s=0.0) if self.left >= 0 else None

@@ -10,7 +10,7 @@ import pytest
 
 from regress.measure.backend.cuda import CudaBackend
 from regress.model import SYNCHRONIZES, Round
-from regress.run.execute import Measured
+from regress.run.execute import JobResult
 from tests.run.test_execute import Bench, failures, good, values_of
 
 pytestmark = pytest.mark.gpu
@@ -74,7 +74,7 @@ class Cold:
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Measured]:
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JobResult]:
     """One round of everything above; each process imports torch, so all tests look at the same."""
     pytest.importorskip("torch")
     bench = Bench(tmp_path_factory.mktemp("bench"))
@@ -84,24 +84,24 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Measured]:
         yield bench.run(rounds=1, settings={"device": "cuda"}, default_timeout_s=120.0)
 
 
-def of(measured: Measured, name: str) -> Round:
+def of(measured: JobResult, name: str) -> Round:
     (found,) = [each for each in measured.rounds if each.name == f"b.{name}"]
     return found
 
 
-def test_what_breaks_one_case_costs_only_that_case(measured: Measured) -> None:
+def test_what_breaks_one_case_costs_only_that_case(measured: JobResult) -> None:
     broken = {"b.Hungry.cudatime_asks_for_as_much_again", "b.OutOfRange.cudatime_n_asserts"}
     assert set(failures(measured)) == broken
     assert set(good(measured)) == {each.name for each in measured.rounds} - broken
 
 
-def test_a_broken_context_is_blamed_on_the_case_that_broke_it(measured: Measured) -> None:
+def test_a_broken_context_is_blamed_on_the_case_that_broke_it(measured: JobResult) -> None:
     failure = of(measured, "OutOfRange.cudatime_n_asserts").failure
     assert failure is not None
     assert "assert" in failure.message.lower()
 
 
-def test_out_of_memory_says_what_was_asked_for_and_the_next_case_has_all_of_it(measured: Measured) -> None:
+def test_out_of_memory_says_what_was_asked_for_and_the_next_case_has_all_of_it(measured: JobResult) -> None:
     failure = of(measured, "Hungry.cudatime_asks_for_as_much_again").failure
     assert failure is not None
     assert failure.kind == "oom"
@@ -109,30 +109,30 @@ def test_out_of_memory_says_what_was_asked_for_and_the_next_case_has_all_of_it(m
     assert "gpu_time" in of(measured, "HungryToo.cudatime_has_what_it_needs").values
 
 
-def test_a_hidden_wait_leaves_wall_time_alone(measured: Measured) -> None:
+def test_a_hidden_wait_leaves_wall_time_alone(measured: JobResult) -> None:
     waits = of(measured, "Waits.cudatime_o_reads")
     assert SYNCHRONIZES in waits.flags
     assert "gpu_time" not in waits.values
     assert waits.values["wall_time"].value > 0
 
 
-def test_the_same_work_takes_the_same_time_whatever_came_between(measured: Measured) -> None:
+def test_the_same_work_takes_the_same_time_whatever_came_between(measured: JobResult) -> None:
     device = values_of(measured, "gpu_time")
     assert device["b.Fine.cudatime_z_after"] == pytest.approx(device["b.Fine.cudatime_a_before"], rel=0.05)
 
 
-def test_rounds_know_their_clock_and_temperature(measured: Measured) -> None:
+def test_rounds_know_their_clock_and_temperature(measured: JobResult) -> None:
     facts = of(measured, "Fine.cudatime_a_before").facts
     assert 0.3e9 < facts["sm_clock_hz"] < 3e9
     assert 5 < facts["temperature_c"] < 110
 
 
-def test_a_recompilation_on_the_third_call_is_counted(measured: Measured) -> None:
+def test_a_recompilation_on_the_third_call_is_counted(measured: JobResult) -> None:
     values = of(measured, "Compiles.cudatime_another_shape_on_call_3").values
     assert values["recompiles"].value == 1
 
 
-def test_a_cold_start_has_its_compilation_in_it(measured: Measured) -> None:
+def test_a_cold_start_has_its_compilation_in_it(measured: JobResult) -> None:
     values = {name: each.value for name, each in of(measured, "Cold.cudacold_first").values.items()}
     assert values["cold_time"] > values["compile_time"] > values["wall_time"] > 0
 

@@ -15,7 +15,7 @@ import pytest
 
 from regress.errors import NothingMeasured, StoreError
 from regress.model import Batch, Case, Round
-from regress.run.execute import Measured
+from regress.run.execute import JobResult
 from regress.run.gpus import Gpu
 from regress.run.homes import home
 from tests.run.test_execute import Bench, alive, failures, good
@@ -50,7 +50,7 @@ def gpus_of(bench: Bench) -> dict[str, set[str]]:
     return found
 
 
-def values(measured: Measured) -> dict[tuple[str, str, int], float]:
+def values(measured: JobResult) -> dict[tuple[str, str, int], float]:
     return {(each.name, each.side, each.order): each.values["gpu_time"].value for each in measured.rounds}
 
 

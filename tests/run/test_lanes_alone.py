@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from regress.run import groups
-from regress.run.execute import Measured
+from regress.run.execute import JobResult
 from tests.run.test_execute import Bench, alive, failures, good
 from tests.run.test_lanes import FIRST, GPUS, NAMES, SECOND, SUITE, WORK, on
 
@@ -107,7 +107,7 @@ def test_a_round_of_a_lane_is_one_process(bench: Bench) -> None:
         assert ["beside" in each.facts for each in own] == [True] * 3 + [False] * 2, "those alone come last"
 
 
-def met_alone(measured: Measured, bench: Bench) -> dict[str, list[str]]:
+def met_alone(measured: JobResult, bench: Bench) -> dict[str, list[str]]:
     """By case that has to be alone: what went on in other processes while it was measured."""
     rounds = {each.process for each in measured.rounds if each.values}
     gpus = {each.process: facts["gpu_uuid"] for each, facts in bench.kept}

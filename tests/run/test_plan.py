@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from regress.measure.wire import Benchmark, Failure, Proposal, Protocol
 from regress.model import SYNCHRONIZES, Batch, Case
 from regress.run import plan
-from regress.run.job import Measured as Everything
+from regress.run.job import JobResult
 from regress.run.plan import Selection
 
 
@@ -215,7 +215,7 @@ def test_a_case_is_named_as_asv_names_it() -> None:
 def test_fixed_rounds_within_a_budget_cover_the_suite_from_its_front() -> None:
     """Ten cases of 1 s a visit, and as much a round: visits take two fifths of 20 s, and what fits then is measured."""
     every = [Case(f"case_{number}") for number in range(10)]
-    found, now = Everything(cases={"head": every}), [0.0]
+    found, now = JobResult(cases={"head": every}), [0.0]
     steps, measured = plan.FixedRounds(2, 20.0, lambda: now[0]), list[Case]()
     while (batch := steps.next(found)) is not None:
         began = now[0]
@@ -231,6 +231,6 @@ def test_fixed_rounds_within_a_budget_cover_the_suite_from_its_front() -> None:
 
 
 def test_fixed_rounds_without_a_bound_are_one_batch() -> None:
-    found, steps = Everything(cases={"base": [Case("a")], "head": [Case("a"), Case("b")]}), plan.FixedRounds(3)
+    found, steps = JobResult(cases={"base": [Case("a")], "head": [Case("a"), Case("b")]}), plan.FixedRounds(3)
     assert steps.next(found) == Batch({Case("a"): 3, Case("b"): 3})
     assert steps.next(found) is None

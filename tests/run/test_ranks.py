@@ -24,7 +24,7 @@ from regress.measure.wire import Meeting, Meets, Proposal, Rank
 from regress.model import Case, Failure, Measured, Round, Settings
 from regress.run import groups, plan, ranks
 from regress.run.gpus import Gpu
-from regress.run.job import Measured as Everything
+from regress.run.job import JobResult
 from regress.run.plan import Selection
 from tests.conftest import Project, start
 from tests.run.test_execute import Bench, alive, failures
@@ -315,7 +315,7 @@ def test_the_plan_says_what_needs_several() -> None:
         replace(declaring("shared", ranks=4, gpus=1), needs_device=True),
         replace(declaring("peer", gpus=2), needs_device=True),
     ]
-    measured = Everything(cases={"head": [Case(each.name) for each in found]})
+    measured = JobResult(cases={"head": [Case(each.name) for each in found]})
     said = plan.needing_several(measured, {"head": {each.name: each for each in found}})
     assert said == [
         "1 of them on 2 GPUs",

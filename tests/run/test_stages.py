@@ -89,7 +89,7 @@ def benchmark(name: str, setup_cache_key: str | None = None, **declared: Any) ->
 
 def run(
     monkeypatch: pytest.MonkeyPatch, visits: Visits, selection: Selection | None = None
-) -> tuple[module.Measured, list[Round]]:
+) -> tuple[module.JobResult, list[Round]]:
     """What comes out of three rounds a side, and what was handed on."""
     monkeypatch.setattr(Job, "visits", lambda job, visible, end_s, programs: visits)
     sides = tuple(Prepared(Side(name, COMMIT, name), Path(), sys.executable, (), {}) for name in ("base", "head"))

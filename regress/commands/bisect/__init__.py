@@ -27,9 +27,11 @@ from regress.errors import Exit, NothingMeasured, StoreError
 from regress.git import line_between, merged_by
 from regress.history import keep_confirmed
 from regress.model import Bisection, Case, Commit, Contrast, Report
-from regress.run.execute import Watcher, discover, where_searched
+from regress.run.execute import Watcher, discover
 from regress.run.plan import cases_of
-from regress.session import Request, Session, check_metric, counted, quoted
+from regress.run.problems import where_searched
+from regress.session import Request, Session, check_metric
+from regress.text.wording import counted, quoted
 from regress.units import format_duration
 
 
@@ -228,7 +230,7 @@ class _Bisect:
         )
         if weights:
             line.weights = weights
-            self.recorded = f"started where recorded rounds of {counted(known, 'commit')} point to"
+            self.recorded = f"starting from the recorded rounds of {counted(known, 'commit')}"
 
     # -- what came of it -------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from regress.errors import BuildFailed, NothingMeasured
 from regress.measure.wire import Ceilings
 from regress.model import Batch, Case, Commit, Machine, Side
 from regress.run.environments import Prepared
-from regress.run.execute import Job, Measured, Steps, Watcher, execute
+from regress.run.execute import Job, JobResult, Steps, Watcher, execute
 from regress.run.plan import Selection
 from regress.session import Session
 from regress.session.recorder import Recorder
@@ -47,7 +47,7 @@ class Meter:
     def job(self, *sides: Prepared) -> Job:
         return self._session.job(sides, 0)
 
-    def measure(self, base: Prepared, head: Prepared, steps: Steps) -> Measured:
+    def measure(self, base: Prepared, head: Prepared, steps: Steps) -> JobResult:
         """Rounds of the case on both sides in turn, until the steps have enough; they are recorded in the cache.
 
         Raises NothingMeasured where nothing can be measured at all. After Ctrl-C `interrupted` is set.
@@ -67,7 +67,7 @@ class Meter:
                 self.warnings.append(each)
         return found
 
-    def probe(self, good: Prepared, commit: Commit, steps: Steps) -> Measured:
+    def probe(self, good: Prepared, commit: Commit, steps: Steps) -> JobResult:
         """A commit measured in turn with the good end. Raises CommitSkipped where it cannot be."""
         try:
             head, _ = self.prepare(commit, "head")
@@ -91,7 +91,7 @@ class PairSteps:
         self,
         case: Case,
         first: int,
-        more: Callable[[Measured], int],
+        more: Callable[[JobResult], int],
         end_s: float,
         title: str = "measuring",
         *,
@@ -100,7 +100,7 @@ class PairSteps:
         self.end_s = end_s
         self._case, self._at, self._more, self._title, self._afresh = case, first, more, title, afresh
 
-    def next(self, found: Measured) -> Batch | None:
+    def next(self, found: JobResult) -> Batch | None:
         wanted = self._more(found)
         if not wanted or not any(self._case in own for own in found.cases.values()):
             return None

@@ -28,7 +28,7 @@ from regress.compare.ends import (
 from regress.errors import NothingMeasured
 from regress.model import Commit, Comparison, Contrast, Failure, Metric, Verdict
 from regress.run.environments import Prepared
-from regress.run.execute import Measured
+from regress.run.execute import JobResult
 
 
 class CommitSearch:
@@ -165,7 +165,7 @@ class CommitSearch:
         """Measure the commit for as long as the search wants more of it."""
         before = self.probes.get(commit.sha, Probed()).pairs
 
-        def more(found: Measured) -> int:
+        def more(found: JobResult) -> int:
             new = self._pairs(found)
             if new:
                 self._ledger.probe(commit.sha, Probed((*before, *new)))
@@ -251,7 +251,7 @@ class CommitSearch:
             self._ready, _ = self.meter.prepare(self.good, "base")
         return self._ready
 
-    def _pairs(self, found: Measured) -> list[Pair]:
+    def _pairs(self, found: JobResult) -> list[Pair]:
         """What was measured of the metric; of a case that fails, whether it does."""
         if self._kind != "failing":
             return pairs_of(found.rounds, self._metric.name)
@@ -263,7 +263,7 @@ class CommitSearch:
         # A base without rounds has worked all the same: in the unmeasured visit.
         return [Pair(float("base" in failures), float("head" in failures))]
 
-    def _why_not(self, found: Measured) -> str:
+    def _why_not(self, found: JobResult) -> str:
         """Why a commit gave no values. Raises NothingMeasured where it is the good end that gave none."""
         failures = {each.side: each.failure for each in found.rounds if each.failure is not None}
         if "base" in failures:

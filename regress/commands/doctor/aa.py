@@ -15,10 +15,11 @@ from regress.history import keep_aa
 from regress.measure.wire import Ceilings
 from regress.model import Benchmark, Comparison, Report, Round, SelfCheck, Side
 from regress.run.environments import Prepared, identity_of
-from regress.run.execute import Job, Measured, Watcher, execute
-from regress.session import Request, Session, counted, quoted
+from regress.run.execute import Job, JobResult, Watcher, execute
+from regress.session import Request, Session
 from regress.session.checkout import Checkout
 from regress.session.remarks import device_line, device_uuid, remarks, require_values
+from regress.text.wording import counted, quoted
 from regress.units import format_percent
 
 
@@ -52,7 +53,9 @@ def _let_go(round: Round, facts: Mapping[str, Any], benchmark: Benchmark) -> Non
     """Rounds of two sides that are one commit would be filed as one side's."""
 
 
-def _report(session: Session, job: Job, measured: Measured, comparisons: tuple[Comparison, ...], locked: str) -> Report:
+def _report(
+    session: Session, job: Job, measured: JobResult, comparisons: tuple[Comparison, ...], locked: str
+) -> Report:
     settings, side, facts = session.config.settings, job.sides[-1], measured.facts.get("head", {})
     summed = overall(comparisons, settings)
     found = summed_up(comparisons, summed, side.side.label, time.time())
@@ -109,7 +112,7 @@ def _suggestions(comparisons: Sequence[Comparison]) -> Iterator[tuple[str, str]]
         yield "again", quoted("regress", "doctor", "--aa", "-b", str(worst.case))
 
 
-def _plan(job: Job, measured: Measured, summed: Overall, locked: str) -> str:
+def _plan(job: Job, measured: JobResult, summed: Overall, locked: str) -> str:
     words = f"{counted(summed.cases, 'case')} against {'itself' if summed.cases == 1 else 'themselves'}"
     return ", ".join(filter(None, [words, "interleaved", f"{rounds_words(job, measured)} a side", locked]))
 

@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from regress.model import Batch, Benchmark, Case, Round, SuiteProblem, metric_of
-from regress.run.execute import Job, Measured, Watcher, discover, execute, nothing_selected
+from regress.run.execute import Job, JobResult, Watcher, discover, execute
 from regress.run.plan import Selection, select
-from regress.run.problems import apart
-from regress.session import counted
+from regress.run.problems import apart, nothing_selected
+from regress.text.wording import counted
 
 WORK = ("launches", "copies")
 """Counters of what a call gives the device to do."""
@@ -50,7 +50,7 @@ class Classified:
     kinds: Mapping[Case, Kind]
     rounds: tuple[Round, ...]
     benchmarks: Mapping[str, Benchmark]
-    measured: Measured
+    measured: JobResult
     """The visit to those that were measured in full: facts of the device, what it cost beside measuring."""
     problems: tuple[SuiteProblem, ...]
     cases: int
@@ -163,7 +163,7 @@ class _Growing:
         self.end_s = end_s
         self._left, self._size = list(cases), 1
 
-    def next(self, found: Measured) -> Batch | None:
+    def next(self, found: JobResult) -> Batch | None:
         slow = _timed_out(found.rounds)
         left = [case for case in self._left if case.name not in slow]
         now, self._left = left[: self._size], left[self._size :]

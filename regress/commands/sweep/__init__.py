@@ -1,6 +1,6 @@
 """`regress sweep`: many commits, measured in groups, and what changed among them.
 
-marks      up to where the commits of the branches are measured
+marks      up to where the commits of the branches are measured, and what people know of their events
 choosing   which commits the words on the command line are about
 order      which of them are measured next
 done       what is measured already, and what cannot be
@@ -15,19 +15,20 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from regress.acks.project import accept, accept_failing, complaints, is_whole, review
 from regress.commands.sweep.bisecting import Bisected, bisect_new
 from regress.commands.sweep.choosing import ALL, NEW, TAGS, Asked, Chosen, choose
 from regress.commands.sweep.confirming import Confirmed, confirm, tentative
-from regress.commands.sweep.marks import Mark
+from regress.commands.sweep.marks import Mark, Untold
 from regress.commands.sweep.measuring import Sweep
 from regress.errors import Exit, NothingMeasured, RegressError, exits, ranked
 from regress.model import Breakage, Changed, Report, Side, Verdict, outside
 from regress.run.execute import Watcher
-from regress.session import Request, Session, counted, quoted
+from regress.session import Request, Session
+from regress.text.wording import counted, quoted
 from regress.trends.events import (
     Events,
     anchors_beside,
@@ -44,11 +45,12 @@ from regress.units import format_duration
 
 def sweep(
     request: Request, asked: Asked, watcher: Watcher, *, budget_s: float = math.inf, bisects: bool = False
-) -> Report:
+) -> tuple[Report, Callable[[], None]]:
     """Measure and record the commits that were asked for and are not measured yet, until all are or the budget ends; with
     `bisects` spend what is left of it on new events that several commits may be to blame for.
 
-    Where a sweep was killed the next one goes on. Where all is measured, the report has what stands in the history.
+    Where a sweep was killed the next one goes on, and what was new in it is new until it is reported: call what is returned
+    beside the report once people have that. Where all is measured, the report has what stands in the history.
     """
     start = time.monotonic()
     session = opened(request)
@@ -59,18 +61,20 @@ def sweep(
     after = mark.read(recorded) if asked.word == NEW else ""
     chosen = choose(session, asked, recorded, after)
     if not chosen.wanted:
-        return _nothing(session, f"{chosen.words}: there are none", start)
+        return _nothing(session, f"{chosen.words}: there are none", start), lambda: None
     if chosen.after:
         mark.write(chosen.after)
     end_s = start + budget_s
     run = Sweep(session, chosen, watcher, recorded, asked.environment, asked.retry, end_s=end_s)
-    before = events_in(session, chosen.histories, run.names, session.machine.name)
-    unsure = run.several and tentative(
-        before.changes
-    )  # of a sweep whose budget ended before they were measured in turn
-    if not run.left and not run.failed and not unsure:
-        report = _standing(session, chosen, before, start)
+    now, untold = events_in(session, chosen.histories, run.names, session.machine.name), Untold(session, asked)
+    before = untold.read()
+    unsure = run.several and tentative(now.changes)  # of a sweep whose budget ended before they were measured in turn
+    if not run.left and not run.failed and not unsure and before is None:
+        report = _standing(session, chosen, now, start)
     else:
+        if before is None:
+            before = now
+            untold.write(before)
         run.measure()
         require_measured(run, budget_s)
         found = _found(session, chosen, run, before)
@@ -83,11 +87,15 @@ def sweep(
             found = (
                 _found(session, chosen, run, before) if bisected.found else found
             )  # what is confirmed is known by now
-        options = [*_words(request, asked), *(["--bisect"] if bisects else [])]
+        options = [*words_of(request, asked), *(["--bisect"] if bisects else [])]
         report = _report(session, chosen, run, found, confirmed, bisected, options, start)
-    if asked.word == NEW and not run.left and not run.failed and not run.interrupted:
-        mark.write(chosen.line[-1].sha)
-    return report
+
+    def told() -> None:
+        if asked.word == NEW and not run.left and not run.failed and not run.interrupted:
+            mark.write(chosen.line[-1].sha)
+        untold.forget()
+
+    return report, told
 
 
 def opened(request: Request) -> Session:
@@ -122,7 +130,7 @@ def _found(session: Session, chosen: Chosen, run: Sweep, before: Events) -> Even
     return with_shifts(session, chosen.histories, replace(found, changes=with_manners(session, found.changes)))
 
 
-def _words(request: Request, asked: Asked) -> list[str]:
+def words_of(request: Request, asked: Asked) -> list[str]:
     """What asks for these commits and cases again."""
     named = (
         ("--since", asked.since),
@@ -281,7 +289,7 @@ def _remark(run: Sweep, found: Events) -> str:
     """ "1 case stopped giving numbers, 1 new regression (3 of 5 commits measured, 1 begun); 4 regressions open"."""
     begun = {each.sha for each in run.measured}.intersection(run.left)
     done = len(run.measured) - len(begun)
-    measured = [f"{done} of {counted(run.planned, 'commit')} measured"]
+    measured = [f"{done} of {counted(run.planned, 'commit')} measured" if run.planned else "nothing left to measure"]
     measured += [f"{len(begun)} begun"] if begun else []
     measured += [f"{len(run.failed)} failed"] if run.failed else []
     words, still = news(found), still_open(found)

@@ -69,8 +69,8 @@
       time("after_s", "after", true),
       difference,
       {key: "launches", label: "launches", num: true, value: one => one.launches, cell: one => one.launches},
-      {key: "matched", label: "found by", hide: true, value: one => one.matched, cell: one => one.matched},
-      {key: "for", label: "for", hide: true, value: one => one.operator, cell: one => one.operator},
+      {key: "matched", label: "matched by", hide: true, value: one => one.matched, cell: one => one.matched},
+      {key: "for", label: "operator", hide: true, value: one => one.operator, cell: one => one.operator},
     ];
     return R.tabled(title, {columns, rows: each.kernels, caption: title, name: "kernels"});
   };
@@ -117,7 +117,7 @@
   };
   // What a change comes from, in a line.
   const line = (told, name, params, metric) => {
-    const about = [told.wider && "with other commits", told.params && `of (${told.params})`, told.where && `on ${told.where}`];
+    const about = [told.wider && "over more commits", told.params && `of (${told.params})`, told.where && `on ${told.where}`];
     return [
       told.confidence ? "because " : "explained: ",
       told.text,
