@@ -262,8 +262,8 @@ class Review:
         metric: Metric,
         points: Sequence[ChangePoint],
     ) -> ChangePoint:
-        """The change point, a large regression with the first entry that acts on it."""
-        if point.moved is not Verdict.REGRESSED or not point.large:
+        """The change point, a large regression with the first entry that acts on it. One that relapsed needs none."""
+        if point.moved is not Verdict.REGRESSED or not point.large or point.state == "relapsed":
             return point
         acting = (each for each in entries if each is not None and self._acts(each, point, metric, points))
         entry = next(acting, None)
