@@ -33,6 +33,7 @@ from regress.pages.branch import Branch
 from regress.pages.broken import with_messages
 from regress.pages.events import with_notes, with_shifts
 from regress.pages.leaves import id_of
+from regress.pages.lines import rounded
 from regress.pages.rows import rank, severity
 from regress.project import Project
 from regress.trends import Past
@@ -387,7 +388,7 @@ def _overall(rows: Sequence[PageRow], newest: int, places: int) -> list[PageOver
         if time_of_case and row.since and judged and newest - row.at < GONE_AFTER:
             by_place.setdefault(row.place, []).append(row.since)
     return [
-        PageOverall(place, float(f"{statistics.geometric_mean(by_place[place]):.5g}"), len(by_place[place]))
+        PageOverall(place, rounded(statistics.geometric_mean(by_place[place]), 5), len(by_place[place]))
         for place in range(places)
         if place in by_place
     ]
