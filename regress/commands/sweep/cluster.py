@@ -19,7 +19,7 @@ from regress.cluster.engine import Engine, engine_of, placed
 from regress.cluster.plan import MOST_TASKS, Plan, Task, tasks_of
 from regress.cluster.runs import Run, costs_of, create, find, read, write
 from regress.commands.away import in_this_folder, waited
-from regress.commands.sweep import by_weight, news, off_kind, opened, still_open, words_of
+from regress.commands.sweep import opened, words_of
 from regress.commands.sweep.cards import anchors
 from regress.commands.sweep.choosing import NEW, Asked, Chosen, choose
 from regress.commands.sweep.confirming import tentative
@@ -27,6 +27,7 @@ from regress.commands.sweep.done import Done, Suite
 from regress.commands.sweep.following import Followed, alone, follow
 from regress.commands.sweep.marks import Mark, Told
 from regress.commands.sweep.measuring import Sweep
+from regress.commands.sweep.reporting import by_weight, news, off_kind, still_open
 from regress.config import cache_dir, kinds_of, written_folders
 from regress.errors import ConfigError, Exit, NothingMeasured, ranked
 from regress.git import publish
