@@ -82,7 +82,7 @@ def status_of(found: Levelled, threshold: float) -> tuple[str, str]:
         last = large[-1]
         if last.moved is Verdict.CHANGED:
             return "changed", ""
-        if last.state == "relapsed":
+        if last.state == "relapsed" and not last.recovered_by:
             return last.state, ""
         return ("recovered" if last.state == "recovered" or last.recovered_by else "improved"), ""
     doubted = [each for each in found.changes if each.reasons and each.ratio and abs(math.log(each.ratio)) > threshold]

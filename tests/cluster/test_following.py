@@ -16,14 +16,14 @@ from regress.cluster.engine import Attached, Gone, Place, Queued, Refused
 from regress.cluster.plan import Plan, Task
 from regress.cluster.runs import Attempt, Driver, End, Run, create, find, write
 from regress.commands.sweep import following
-from regress.commands.sweep.done import FILE, Tried
+from regress.commands.sweep.done import FILE, Done, Suite, Tried
 from regress.commands.sweep.following import Followed, alone, follow
 from regress.history import Store
 from regress.history.kept import StateFile
-from regress.model import Kind
+from regress.model import Case, Kind
 from regress.session import Request, Session
 from tests.conftest import Project
-from tests.history.samples import BOX, ENV, SHA, benchmark, side, taken
+from tests.history.samples import BOX, ENV, OTHER_SHA, SHA, benchmark, side, taken
 
 H100 = Kind("h100")
 
@@ -303,6 +303,23 @@ def test_commits_that_cannot_be_measured_are_named_and_not_tried_without_end(pla
     log = place.run.log("h100", 0)
     assert found.warnings == [f"h100: ffffffff was left out: it does not build: exit code 2    # log: {log}"]
     assert StateFile(place.session.cache / FILE, "commits", dict[str, Tried]).read() == {"f" * 40: {"x b": "1"}}
+
+
+def test_a_commit_that_builds_on_no_node_is_given_up_after_three_sweeps(
+    place: Place_, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite = Suite(ENV, {benchmark().name: benchmark()}, (Case(benchmark().name),), 2)
+    lacking = []
+    for number in range(3):
+        with monkeypatch.context() as patched:
+            patched.setenv("REGRESS_CACHE_DIR", str(tmp_path / f"node{number}"))
+            node = Done(Session(place.session.request), suite, retry=True)
+            node.unbuilt(OTHER_SHA, "nvcc fails")
+        place.run = create(tmp_path / str(number), place.run.plan)
+        place.attempt(end=End(3, measured=1, tried=node.tried))
+        place.follow(Scripted(place.run, iter([{}])))
+        lacking.append(bool(Done(place.session, suite, retry=False).missing(OTHER_SHA)))
+    assert lacking == [True, True, False]
 
 
 def test_what_is_killed_between_two_writes_merges_the_same_attempt_again(place: Place_, monkeypatch: Any) -> None:

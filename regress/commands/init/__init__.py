@@ -21,7 +21,7 @@ from regress import config as configuration
 from regress.commands.init import files
 from regress.commands.init.classified import MOVABLE, Classified, Kind, classify
 from regress.commands.init.text import File, block
-from regress.compare.steps import LOOKS
+from regress.compare.confirming import LOOKS
 from regress.config import environment as environment_of
 from regress.errors import BuildFailed, NothingMeasured, RegressError, RevisionError, StoreError, exits
 from regress.git import Repository, open_repository

@@ -19,14 +19,15 @@ from regress.cluster.engine import Engine, engine_of, placed
 from regress.cluster.plan import MOST_TASKS, Plan, Task, tasks_of
 from regress.cluster.runs import Run, costs_of, create, find, read, write
 from regress.commands.away import in_this_folder, waited
-from regress.commands.sweep import by_weight, news, off_kind, opened, still_open, words_of
+from regress.commands.sweep import opened, words_of
 from regress.commands.sweep.cards import anchors
 from regress.commands.sweep.choosing import NEW, Asked, Chosen, choose
 from regress.commands.sweep.confirming import tentative
 from regress.commands.sweep.done import Done, Suite
-from regress.commands.sweep.following import Followed, alone, follow
+from regress.commands.sweep.following import Followed, alone, follow, session_of
 from regress.commands.sweep.marks import Mark, Told
 from regress.commands.sweep.measuring import Sweep
+from regress.commands.sweep.reporting import by_weight, news, off_kind, still_open
 from regress.config import cache_dir, kinds_of, written_folders
 from regress.errors import ConfigError, Exit, NothingMeasured, ranked
 from regress.git import publish
@@ -55,11 +56,6 @@ class On:
     @property
     def shared(self) -> Path:
         return Path(self.cluster.shared)
-
-    def of(self, kind: str) -> Session:
-        """The session of a kind, which is a machine of that name."""
-        request = self.session.request
-        return Session(replace(request, overrides={**request.overrides, "machine": kind}))
 
 
 def sweep_on(
@@ -206,7 +202,7 @@ def _plan(on: On, asked: Asked, key: str, watcher: Watcher) -> tuple[Plan, Chose
     suite = Suite()
     tasks, left, heads, facts = {}, {}, {}, {}
     for kind in on.kinds:
-        own = on.of(kind.name)
+        own = session_of(on.session, kind.name)
         recorded = own.recorded(kind.name)
         mark = Mark(own, asked.environment)
         chosen = choose(own, asked, recorded, mark.read(recorded) if asked.word == NEW else "")

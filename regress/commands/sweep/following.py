@@ -137,7 +137,7 @@ class _Following:
             time.sleep(min(max(POLL_S[0], PAUSE * (now - changed_s)), POLL_S[1]))
 
     def _step(self, first: bool, end_s: float) -> bool:
-        """Look, merge and submit; no where the engine does not answer."""
+        """Look, merge and submit. False if the engine does not answer."""
         answered = self._look(first)
         if answered:
             self._merge()
@@ -155,7 +155,7 @@ class _Following:
     # -- one look --------------------------------------------------------------------------------------------------------
 
     def _look(self, first: bool) -> bool:
-        """How all tasks stand; no where the engine does not answer."""
+        """Find out how all tasks stand. False if the engine does not answer."""
         queued = self._engine.queued(self._run)
         if queued is None:
             return False
@@ -164,7 +164,7 @@ class _Following:
         for job in self._run.submitted:
             for number in job.tasks:
                 jobs.setdefault((job.kind, number), []).append(job)
-        known = {(each.kind, each.task): each for each in self._states}
+        known = {state.place: state for state in self._states}
         states = []
         for kind, tasks in self._run.plan.tasks.items():
             for task in tasks:
@@ -244,20 +244,16 @@ class _Following:
 
     def _note_tried(self, kind: str, end: End) -> None:
         """Remember what was confirmed, and what did not build or commits do not have: that is not tried without end."""
-        session = self._of(kind)
+        session = session_of(self._session, kind)
         if end.confirmed:
             add_confirmed(session.cache, kind, end.confirmed)
         if end.tried:
             Done(session, Suite(self._run.plan.recorded_in), retry=False).take(end.tried)
 
-    def _of(self, kind: str) -> Session:
-        request = self._session.request
-        return Session(replace(request, overrides={**request.overrides, "machine": kind}))
-
     # -- submitting ------------------------------------------------------------------------------------------------------
 
     def _submit(self, end_s: float) -> bool:
-        """Submit what is new, what died and may be tried again, and what somebody cancelled before this driver came; no where
+        """Submit what is new, what died and may be tried again, and what somebody cancelled before this driver came. False if
         the engine does not answer."""
         for name, kind in self._kinds.items():
             due = [
@@ -316,7 +312,7 @@ class _Following:
         return line
 
     def _tell_once(self, about: str, text: str) -> None:
-        """Not the same again, and not more often than once in a while."""
+        """Say it, but not the same again, and not more often than every TELL_S."""
         now = time.monotonic()
         told_s, before = self._told.get(about, (-TELL_S, ""))
         if now - told_s >= TELL_S and text != before:
@@ -362,7 +358,13 @@ class _Following:
             for kind, head in plan.heads.items():
                 whole = all(each.state == "in" for each in self._states if each.kind == kind)
                 if head and whole and not found.failed:
-                    Mark(self._of(kind), plan.environment).write(head)
+                    Mark(session_of(self._session, kind), plan.environment).write(head)
+
+
+def session_of(session: Session, kind: str) -> Session:
+    """The session of a kind of nodes, which is a machine of that name."""
+    request = session.request
+    return Session(replace(request, overrides={**request.overrides, "machine": kind}))
 
 
 def last_error(log: Path) -> str:
