@@ -119,7 +119,7 @@
     if (!found.length) return "";
     const one = each => `${text.change(each.ratio)} (${each.n})`;
     if (found.length === 1)
-      return `Overall ${text.change(found[0].ratio)} since ${since}, over the ${text.counted(found[0].n, "time")} that can be judged at both ends.`;
+      return `Overall ${text.change(found[0].ratio)} since ${since}, over ${text.counted(found[0].n, "time")} that can be judged at both ends.`;
     const worst = [...found].sort((a, b) => b.ratio - a.ratio),
       [most, least] = [worst[0], worst.at(-1)].map(each => [text.change(each.ratio), `on ${R.index.places[each.place].label}`]);
     return h(
