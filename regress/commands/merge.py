@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from regress.commands.sweep import news
 from regress.commands.sweep.choosing import EXISTING, Asked, choose
+from regress.commands.sweep.reporting import news
 from regress.errors import Exit, NoRepository, RevisionError, exits, ranked
 from regress.history import Merging
 from regress.model import Commit, Merged, Report
 from regress.run.execute import Watcher
-from regress.session import Request, Session, counted, quoted
+from regress.session import Request, Session
+from regress.text.wording import counted, quoted
 from regress.trends.events import Events, events_in, marked_new, with_failures, with_shifts
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import re
 from typing import Any
 
 from regress.config.values import is_number, shown
 from regress.errors import ConfigError
 from regress.model import Cluster, Kind
+from regress.text.wording import correction
 
 ENGINES = ("slurm", "local")
 _UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
@@ -17,6 +17,7 @@ _EXPECTED = {
     "time": 'a duration such as "30m" or "1h"',
     "at_most": "a whole number above 0",
     "exclusive": "true or false",
+    "build": "true or false",
     "options": "a list of strings",
     "setup": "a list of strings",
     "engine": f"one of {', '.join(ENGINES)}",
@@ -65,8 +66,7 @@ def _checked(where: str, value: Any, known: list[str]) -> dict[str, Any]:
     found = {}
     for key, each in value.items():
         if key not in known:
-            near = difflib.get_close_matches(key.lower(), known, n=1)
-            fix = f'write "{near[0]}"' if near else "remove it"
+            fix = correction(key.lower(), known, "remove it")
             raise ConfigError(f'{where} has "{key}"', why=f"known are {', '.join(sorted(known))}", fix=fix)
         found[key] = _converted(key, each)
         if found[key] is None:
@@ -81,7 +81,7 @@ def _converted(key: str, value: Any) -> Any:
         return _seconds(value)
     if key == "at_most":
         return value if type(value) is int and value > 0 else None
-    if key == "exclusive":
+    if key in ("exclusive", "build"):
         return value if isinstance(value, bool) else None
     if key in ("options", "setup"):
         listed = isinstance(value, list) and all(isinstance(each, str) and each.strip() for each in value)

@@ -122,7 +122,6 @@ from regress.model.measurement import (
     direction_of,
     ends_of,
     metric_of,
-    near_names,
     old_names,
 )
 from regress.model.profile import (
@@ -275,7 +274,6 @@ __all__ = [
     "ends_of",
     "from_json",
     "metric_of",
-    "near_names",
     "old_names",
     "outside",
     "writable",

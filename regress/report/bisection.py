@@ -1,4 +1,4 @@
-"""A bisection: how far the ends are apart, each probe, and what was found against the commit before it."""
+"""A bisection: the difference between the ends, each probe, and the commit found against the one before it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from regress.model import Bisection, Contrast, Probe, Report
 from regress.report.rows import metric_words
 from regress.text.style import Style, cut, paint, visible
 from regress.text.table import Layout, Row, align, titles
-from regress.units import counted, format_change, format_interval, format_pair
+from regress.text.wording import counted, more_with_v
+from regress.units import format_change, format_interval, format_pair
 
 _ALIGNS = "lrrrlrll"
 _SUBJECT_LIMIT = 50
 _FEW = 8
-"""Commits that are named without -v where one of several did it."""
+"""Commits that are named without -v if one of several did it."""
 _STATES = {
     "good": ("=", ""),
     "bad": ("+", "bold red"),
@@ -41,7 +42,7 @@ def bisection(report: Report, style: Style) -> list[str]:
 
 
 def bisected(report: Report, style: Style) -> list[str]:
-    """What a sweep has bisected, a line each: the case, in which metric, and the commit or what else came of it."""
+    """What a sweep has bisected, a line each: the case, the metric, and the commit or another outcome."""
     rows = [(f"  {visible(str(found.case))}", _metric(found), visible(words)) for found, words in report.bisected]
     lines = align(rows) if rows else []
     return [f"  {paint('bisected', 'bold', style)}", *lines, ""] if lines else []
@@ -94,7 +95,7 @@ def _notes(found: Bisection, style: Style) -> Iterator[str]:
         shown = found.found if style.verbose or len(found.found) <= _FEW else found.found[: _FEW - 1]
         yield from (f"    {each.short} {visible(each.subject)} ({visible(each.author)})" for each in shown)
         if len(shown) < len(found.found):
-            yield f"    … and {len(found.found) - len(shown)} more; -v shows them"
+            yield f"    {more_with_v(len(found.found) - len(shown))}"
     yield from (f"  {visible(each)}" for each in found.reasons)
     if found.merges or len(found.found) > 1 or found.reasons:
         yield ""

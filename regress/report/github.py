@@ -1,8 +1,8 @@
 """A report as GitHub Actions reads it on a job's output: the text, then annotations.
 
-Of each type the worst nine are annotations and a tenth says how many more there are: a step has ten of a type, what comes later
-is lost without a word. The text stands between a command that stops the reading of commands and one that resumes it, so that
-nothing in it is one.
+The worst nine of each type are annotations, and a tenth says how many more there are: a step has room for ten of a type and
+drops the rest silently. The text stands between a command that stops the reading of commands and one that resumes it, so that
+nothing in it is taken for one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from regress.report.rows import in_words, row
 from regress.report.together import Together, gathered, how_far, weight_of
 from regress.text.style import Style, cut, visible
 
-_MOST = 10
+_MOST_ANNOTATIONS = 10
+"""Of a kind, that GitHub shows of a step."""
 _LONGEST = 255
 """Characters of a title."""
 _MESSAGE = 4_000
@@ -51,7 +52,7 @@ def render(report: Report, style: Style) -> str:
     lines = [f"::stop-commands::{token}", text.rstrip("\n"), f"::{token}::"]
     for type in ("error", "warning", "notice"):
         these = [each for each in found if each.type == type]
-        shown = these if len(these) <= _MOST else these[: _MOST - 1]
+        shown = these if len(these) <= _MOST_ANNOTATIONS else these[: _MOST_ANNOTATIONS - 1]
         lines += map(_command, shown)
         if len(shown) < len(these):
             rest = these[len(shown) :]
@@ -85,7 +86,7 @@ def _stopped(report: Report) -> Iterator[Annotation]:
 
 
 def _compared(report: Report) -> Iterator[Annotation]:
-    """What regressed, the critical and then the farthest first, what fails, and what is undecided where that counts."""
+    """Regressions, critical ones and then the largest first; failures; and what is undecided, if that counts."""
     counts = {
         code: [each for each in report.comparisons if each.exit_code(report.strict) == code]
         for code in (Exit.REGRESSED, Exit.FAILED, Exit.UNDECIDED)
@@ -93,7 +94,7 @@ def _compared(report: Report) -> Iterator[Annotation]:
     worst = sorted(gathered(counts[Exit.REGRESSED], report.comparisons), key=weight_of, reverse=True)
     failed = [_failure("error", group) for group in alike(counts[Exit.FAILED])]
     # Of those that have room, some are of each kind.
-    first = max(_MOST // 2, _MOST - 1 - len(failed))
+    first = max(_MOST_ANNOTATIONS // 2, _MOST_ANNOTATIONS - 1 - len(failed))
     yield from (_row("error", each, report) for each in worst[:first])
     yield from failed
     yield from (_row("error", each, report) for each in worst[first:])
@@ -185,7 +186,7 @@ def _command(annotation: Annotation) -> str:
 
 
 def _escaped(text: str, more: Iterable[str] = "") -> str:
-    """Text in a workflow command, in which a percent sign begins an escape, and in properties also the separators are some."""
+    """Text for a workflow command: escapes percent signs and line ends, and in properties the separators in `more`."""
     text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     for char in more:
         text = text.replace(char, f"%{ord(char):02X}")

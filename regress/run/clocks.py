@@ -17,9 +17,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from regress.errors import RegressError, quoted
+from regress.errors import RegressError
 from regress.files import lock, open_file
 from regress.run.nvml import module, opened
+from regress.text.wording import quoted
 
 ENDING = ".clocks"
 

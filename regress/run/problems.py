@@ -8,16 +8,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from regress.errors import NothingMeasured, quoted
+from regress.errors import NothingMeasured
 from regress.model import Benchmark, SuiteProblem
 from regress.run.environments import Prepared
 from regress.run.environments.tree import unbuilt
 from regress.run.job import Job
 from regress.run.plan import Selection, cases_of
 from regress.run.unmatched import nothing_matches
+from regress.text.wording import first_of, quoted
 
-MOST = 3
-"""Of problems that count for nothing, this many are named."""
+NAMED = 3
+"""Files with problems that count for nothing."""
 _DEFINED = re.compile(r"^[ \t]*(?:async[ \t]+)?(def|class)[ \t]+(\w+)", re.MULTILINE)
 
 
@@ -47,8 +48,7 @@ def apart(
     others = list(dict.fromkeys(each.name for each in problems if each not in count))
     if not others or selection.known:
         return count, []
-    more = f" and {len(others) - MOST} more" if len(others) > MOST else ""
-    return count, [f"not selected, and cannot be imported: {', '.join(others[:MOST])}{more}; regress list says why"]
+    return count, [f"not selected, and cannot be imported: {first_of(others, NAMED)}; regress list says why"]
 
 
 def _touches(problem: SuiteProblem, selection: Selection, benchmarks: Sequence[Benchmark], suite: Path) -> bool:
@@ -158,5 +158,4 @@ def where_searched(suite: Path, problems: Iterable[SuiteProblem]) -> str:
     fatal = [each for each in problems if each.fatal]
     if not fatal:
         return f"searched in {suite}"
-    others = f" and {len(fatal) - 1} more" if len(fatal) > 1 else ""
-    return f"searched in {suite} without {fatal[0].where}{others}: {fatal[0].message}"
+    return f"searched in {suite} without {first_of(each.where for each in fatal)}: {fatal[0].message}"

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from regress.errors import NothingMeasured, quoted
+from regress.errors import NothingMeasured
 from regress.files import scratch
 from regress.measure.wire import Broken, Discover, Open, Rank, TryFork, Trying, Works
 from regress.measure.wire import Suite as SuiteMessage
@@ -33,6 +33,7 @@ from regress.run.servers import (
     fresh,
     seated,
 )
+from regress.text.wording import quoted
 
 T = TypeVar("T")
 

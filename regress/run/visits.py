@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from regress.errors import NothingMeasured, RegressError, quoted
+from regress.errors import NothingMeasured, RegressError
 from regress.measure.wire import (
     Begin,
     Broken,
@@ -38,6 +38,7 @@ from regress.run.programs import Programs
 from regress.run.ranks import Ranks
 from regress.run.servers import Died, Server, TimedOut, discovered
 from regress.run.turns import Turns
+from regress.text.wording import quoted
 
 T = TypeVar("T")
 

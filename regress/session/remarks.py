@@ -10,7 +10,7 @@ from regress.errors import NothingMeasured
 from regress.measure.wire import Ceilings
 from regress.model import GPU_FRAMEWORKS, Round
 from regress.session.fitness import complaints, without_device
-from regress.units import counted
+from regress.text.wording import counted
 
 if TYPE_CHECKING:
     from regress.run.execute import Job, JobResult

@@ -20,8 +20,9 @@ from regress.measure.windows import agreement
 from regress.model import GPU_FRAMEWORKS, Check, Report
 from regress.run import nvml
 from regress.run.execute import Watcher, discover
-from regress.session import Request, Session, counted
+from regress.session import Request, Session
 from regress.session.fitness import device_checks, torch_checks
+from regress.text.wording import counted
 
 NOISY = 0.02
 """From here on the pairs of a first look are too few for most host times."""

@@ -16,7 +16,7 @@ from functools import cached_property
 
 from regress.commands.sweep.cards import anchors, has_several, spread
 from regress.commands.sweep.choosing import Chosen
-from regress.commands.sweep.done import Done, Missing
+from regress.commands.sweep.done import Done, Missing, Suite
 from regress.commands.sweep.order import next_places
 from regress.compare.rule import host_gates
 from regress.config import environment as environment_of
@@ -28,9 +28,10 @@ from regress.run.environments import Prepared, identity_of
 from regress.run.execute import JobResult, Watcher, execute
 from regress.run.plan import Selection, select, unimportable
 from regress.run.problems import apart, nothing_selected
-from regress.session import Session, counted, quoted
+from regress.session import Session
 from regress.session.recorder import Recorder, complete
 from regress.session.remarks import device_line, remarks, require_values, throttled
+from regress.text.wording import counted, first_of, quoted
 from regress.trends import Numbers, numbers_before, past_of
 from regress.trends.events import events_in
 
@@ -80,8 +81,7 @@ class Sweep:
         self.device = ""
         self.interrupted = False
         self.cases: list[Case] = []
-        self.benchmarks: Mapping[str, Benchmark] = {}
-        """The suite's, by name."""
+        self.suite = Suite()
         self._had: Numbers = {}
         """What gave numbers before, and cannot be imported with the newest commit's code."""
         self.done = self._look_over()
@@ -99,7 +99,7 @@ class Sweep:
     @property
     def names(self) -> frozenset[str]:
         """The benchmarks that it is about."""
-        return frozenset(case.name for case in self.cases)
+        return self.suite.names
 
     # -- before ----------------------------------------------------------------------------------------------------------
 
@@ -118,8 +118,8 @@ class Sweep:
             identity = identity_of(prepared, python)
             for each in (each for each in self._chosen.line if each.sha in self._chosen.wanted):
                 complete(self._session, self._side(each), identity)
-            self.benchmarks = benchmarks
-            done = Done(self._session, identity.name, benchmarks, self.cases, self.rounds, self._retry)
+            self.suite = Suite(identity.name, benchmarks, tuple(self.cases), self.rounds)
+            done = Done(self._session, self.suite, self._retry)
             for sha, failed in unbuilt.items():
                 if done.missing(sha):
                     done.unbuilt(sha, failed.what)
@@ -323,10 +323,9 @@ class Sweep:
         if lacking and not self.interrupted and not self.is_over:
             # Rounds that were not kept, or gave nothing: not again in this sweep.
             lost = lacking[0]
-            others = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
             why = "some rounds were lost or gave no value"
             fix = quoted("regress", "run", commit.short, "-b", str(lost))
-            self.failed[commit.sha] = (f"{lost}{others} lack rounds", why, fix)
+            self.failed[commit.sha] = (f"{first_of(lacking)} lack rounds", why, fix)
 
     def _execute(
         self,
@@ -392,8 +391,10 @@ class Sweep:
         return ready
 
     def _build(self, revisions: Sequence[str]) -> None:
-        """Build several commits at once, in processes of their own; `prepare` finds what they have built, and says what is
-        wrong with what has not."""
+        """Build several commits at once; `prepare` finds what they have built, and says what is wrong with what has not.
+
+        Each in a process of the program: Ctrl-C interrupts only the main thread of a process, and there it ends the build
+        that is under way, with all that it has started."""
         config = self._session.config
         if not config.settings.build or environment_of(config, self._environment).asv or len(revisions) < 2:
             return

@@ -30,7 +30,7 @@ from regress.report.html.account import shard_script
 from regress.report.html.badge import BADGE, badge
 from regress.report.html.feed import FEED, Known, feed
 from regress.report.html.page import page, page_stamp, script_of
-from regress.report.html.sharing import shared
+from regress.sharing import shared
 
 if TYPE_CHECKING:
     from regress.report.progress import Progress
@@ -181,7 +181,10 @@ def _manifest(folder: Path) -> _Manifest:
     """What the folder was made from; nothing if there is no folder, or it has another format."""
     path = folder / MANIFEST
     try:
-        return _decoded(path.read_bytes())
+        found = msgspec.json.decode(path.read_bytes(), type=_Manifest)
+        return found if found.format == FORMAT else _Manifest()
+    except msgspec.MsgspecError:
+        return _Manifest()
     except FileNotFoundError:
         pass
     except OSError as error:
@@ -193,14 +196,6 @@ def _manifest(folder: Path) -> _Manifest:
             fix='give "report_dir" under "regress" in asv.conf.json a folder of its own',
         )
     return _Manifest()
-
-
-def _decoded(data: bytes) -> _Manifest:
-    try:
-        found = msgspec.json.decode(data, type=_Manifest)
-    except msgspec.MsgspecError:
-        return _Manifest()
-    return found if found.format == FORMAT else _Manifest()
 
 
 def _write_manifest(folder: Path, manifest: _Manifest) -> None:
