@@ -345,7 +345,7 @@ def test_a_folder_that_cannot_be_written_is_2(repository: Callable[..., Path]) -
     (root / ".gitignore").mkdir()
     result = regress(root, "init")
     assert result.code == 2
-    assert result.err.splitlines()[:2] == ["error: cannot write .gitignore", "why:   Is a directory"]
+    assert result.err.splitlines()[:2] == ["error: cannot write .gitignore", "why:   is a directory"]
 
 
 # -- parts ---------------------------------------------------------------------------------------------------------------
