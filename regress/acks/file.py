@@ -39,8 +39,6 @@ if sys.version_info >= (3, 11):
 else:  # the same parser, by another name
     import tomli as tomllib
 
-__all__ = ["added", "named", "parse", "read", "removed", "replaced", "until_of"]
-
 HEADER = """\
 # Acknowledged regressions, for regress: why they are acceptable, and until when. Commit an entry with the change it is about.
 """
@@ -102,7 +100,7 @@ def named(entries: Sequence[Acknowledgement], pattern: str, metric: str = "") ->
 
 def until_of(words: str) -> str:
     """What `until` is as the file has it: "next tag", "lifted", a date in ISO's format, or the name of a tag. Raises
-    ValueError for what is none of them."""
+    ValueError for anything else."""
     text = words.strip()
     if text.lower() in (NEXT_TAG, LIFTED):
         return text.lower()

@@ -95,6 +95,7 @@ def run(revision: str | None, rounds: int | None, environment: str, durations: i
 @click.option("--retry", is_flag=True, help="Also commits that did not build, or failed, in an earlier sweep.")
 @click.option("--into", type=click.Path(path_type=Path), metavar="DIR", help="Record there instead of in results_dir.")
 @measuring
+@click.option("--look", type=click.Path(path_type=Path), hidden=True, help="Only look the suite over, into this file.")
 @click.option("--no-wait", is_flag=True, help="With --on: submit missing tasks, merge finished ones, judge, and exit.")
 @stack(environment_option, output, where)
 def sweep(
@@ -111,6 +112,7 @@ def sweep(
     notify_command: str | None,
     retry: bool,
     on: str | None,
+    look: Path | None,
     no_wait: bool,
     **options: Any,
 ) -> None:
@@ -153,6 +155,11 @@ def sweep(
         left_s = until - time.time() if until is not None else float("inf")
         wanted = request({"sweep_rounds": rounds, "notify_command": notify_command})
         budget_s = min(budget or float("inf"), left_s)
+        if look is not None:
+            from regress.commands.sweep.cluster import look_over
+
+            look_over(wanted, asked, look, progress)
+            return
         if on:
             from regress.commands.sweep.cluster import sweep_on
 

@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from regress.cluster.engine import Gone, Place, Queued, script
@@ -33,24 +34,22 @@ class Local:
 
     def queued(self, run: Run) -> Mapping[Place, Queued] | None:
         self._fill(run)
-        running = {place: Queued("running", node="this host") for place in _running(run)}
+        running = {place: Queued("running", node="this host") for place in _alive(run)}
         return running | {(kind.name, task): Queued("waiting", "slots") for kind, task, _ in self._waiting}
 
     def gone(self, run: Run, kind: str, task: int, job: str) -> Gone:
-        mark = read(_mark(run, kind, task), dict[str, str])
-        if mark is None or mark.get("job") != job:
-            return Gone("unknown")
-        return Gone("failed", "its process ended")
+        begun = read(_file(run, kind, task), _Begun)
+        return Gone("failed", "its process ended") if begun is not None and begun.job == job else Gone("unknown")
 
     def cancel(self, run: Run, places: Sequence[Place] | None = None) -> None:
         self._waiting = [each for each in self._waiting if places is not None and (each[0].name, each[1]) not in places]
-        for place, pid in _running(run).items():
+        for place, begun in _alive(run).items():
             if places is None or place in places:
                 with suppress(ProcessLookupError):
-                    os.killpg(pid, signal.SIGTERM)
+                    os.killpg(begun.pid, signal.SIGTERM)
 
     def to_end(self, run: Run) -> str:
-        pids = sorted(_running(run).values())
+        pids = sorted(begun.pid for begun in _alive(run).values())
         return f"kill {' '.join(map(str, pids))}" if pids else "nothing runs"
 
     def attach(self, kind: Kind, text: str, name: str) -> _Process:
@@ -62,7 +61,7 @@ class Local:
             child.poll()  # a dead one that nobody has asked for still has its number
         for each in list(self._waiting):
             kind, task, job = each
-            taken = {slot for (name, _), slot in _slots(run).items() if name == kind.name}
+            taken = {begun.slot for (name, _), begun in _alive(run).items() if name == kind.name}
             free = sorted(set(range(kind.at_most)) - taken)
             if not free:
                 continue
@@ -79,8 +78,7 @@ class Local:
                     start_new_session=True,  # Ctrl-C is for the driver
                 )
             self._children.append(child)
-            mark = {"job": job, "pid": str(child.pid), "started": _started(child.pid), "slot": str(free[0])}
-            write(_mark(run, kind.name, task), mark)
+            write(_file(run, kind.name, task), _Begun(job, child.pid, _started(child.pid), free[0]))
 
 
 class _Process:
@@ -105,27 +103,25 @@ class _Process:
             os.killpg(self._process.pid, number)
 
 
-def _mark(run: Run, kind: str, task: int) -> Path:
+@dataclass(frozen=True)
+class _Begun:
+    """The process of a task, as a later driver finds it."""
+
+    job: str
+    pid: int
+    started: str
+    slot: int
+
+
+def _file(run: Run, kind: str, task: int) -> Path:
     return run.folder / kind / f"{task}.process.json"
 
 
-def _marks(run: Run) -> Mapping[Place, dict[str, str]]:
-    """Of the tasks whose processes are alive."""
-    found: dict[Place, dict[str, str]] = {}
-    for kind, tasks in run.plan.tasks.items():
-        for each in tasks:
-            mark = read(_mark(run, kind, each.number), dict[str, str])
-            if mark is not None and mark["started"] and _started(int(mark["pid"])) == mark["started"]:
-                found[kind, each.number] = mark
-    return found
-
-
-def _running(run: Run) -> Mapping[Place, int]:
-    return {place: int(mark["pid"]) for place, mark in _marks(run).items()}
-
-
-def _slots(run: Run) -> Mapping[Place, int]:
-    return {place: int(mark["slot"]) for place, mark in _marks(run).items()}
+def _alive(run: Run) -> Mapping[Place, _Begun]:
+    """The tasks whose processes are alive."""
+    places = [(kind, task.number) for kind, tasks in run.plan.tasks.items() for task in tasks]
+    begun = ((place, read(_file(run, *place), _Begun)) for place in places)
+    return {place: it for place, it in begun if it is not None and it.started and _started(it.pid) == it.started}
 
 
 def _started(pid: int) -> str:

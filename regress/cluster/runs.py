@@ -3,7 +3,7 @@
     SHARED/repository.git         the project, which tasks read
     SHARED/runs/RUN/plan.json     written once
                     driver.json   who follows it
-                    jobs.json     what was handed in, a job each
+                    jobs.json     what was submitted, a job each
                     taken.json    which attempt of a task counts, and whether it is merged
                     over          empty; nothing is left to follow
                     KIND/job.sh   what a node is given to run
@@ -94,8 +94,8 @@ class Attempt:
 
 
 @dataclass(frozen=True)
-class HandedIn:
-    """A job that was handed in, with its tasks."""
+class Submitted:
+    """A job that was submitted, with its tasks."""
 
     kind: str
     job: str
@@ -169,11 +169,11 @@ class Run:
     # -- what the driver keeps -------------------------------------------------------------------------------------------
 
     @property
-    def handed_in(self) -> tuple[HandedIn, ...]:
-        return read(self.folder / "jobs.json", tuple[HandedIn, ...]) or ()
+    def submitted(self) -> tuple[Submitted, ...]:
+        return read(self.folder / "jobs.json", tuple[Submitted, ...]) or ()
 
-    def hand_in(self, job: HandedIn) -> None:
-        write(self.folder / "jobs.json", (*self.handed_in, job))
+    def add(self, job: Submitted) -> None:
+        write(self.folder / "jobs.json", (*self.submitted, job))
 
     @property
     def taken(self) -> dict[str, Taken]:

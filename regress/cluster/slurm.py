@@ -46,7 +46,13 @@ class Slurm:
         file = folder / "job.sh"
         file.write_text(script(self._cluster, kind, run, job="$SLURM_ARRAY_JOB_ID", task="$SLURM_ARRAY_TASK_ID"))
         words = [
-            *("sbatch", "--parsable", "--requeue", "--open-mode=append", f"--signal=B:TERM@{_grace_s(kind)}"),
+            *(
+                "sbatch",
+                "--parsable",
+                "--requeue",
+                "--open-mode=append",
+                f"--signal=B:TERM@{min(GRACE_S, int(kind.time_s / 4))}",
+            ),
             f"--job-name={_name(run)}",
             f"--array={','.join(map(str, tasks))}%{kind.at_most}",
             f"--time={max(1, math.ceil(kind.time_s / 60))}",
@@ -68,12 +74,12 @@ class Slurm:
         return out.strip().partition(";")[0]
 
     def queued(self, run: Run) -> Mapping[Place, Queued] | None:
-        if not run.handed_in:
-            return {}  # where no Slurm can be reached, handing in says so
+        if not run.submitted:
+            return {}  # where no Slurm can be reached, submitting says so
         code, out, _ = _call(["squeue", "--noheader", "--array", f"--name={_name(run)}", "--format=%F|%K|%T|%r|%N"])
         if code:
             return None
-        kinds = {each.job: each.kind for each in run.handed_in}
+        kinds = {each.job: each.kind for each in run.submitted}
         found: dict[Place, Queued] = {}
         for line in filter(None, map(str.strip, out.splitlines())):
             job, task, state, why, node = line.split("|", 4)
@@ -102,7 +108,7 @@ class Slurm:
         if places is None:
             _call(["scancel", f"--name={_name(run)}"])
             return
-        jobs = {(each.kind, task): each.job for each in run.handed_in for task in each.tasks}
+        jobs = {(each.kind, task): each.job for each in run.submitted for task in each.tasks}
         words = [f"{jobs[place]}_{place[1]}" for place in places if place in jobs]
         if words:
             _call(["scancel", *words])
@@ -165,10 +171,6 @@ def options_of(kind: Kind) -> list[str]:
     named = ("partition", "gres", "constraint", "account", "qos", "reservation")
     found = [f"--{name}={value}" for name in named if (value := getattr(kind, name))]
     return [*found, *(["--exclusive"] if kind.exclusive else []), *kind.options]
-
-
-def _grace_s(kind: Kind) -> int:
-    return min(GRACE_S, int(kind.time_s / 4))
 
 
 def _name(run: Run) -> str:

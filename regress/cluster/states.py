@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from regress.cluster.engine import Gone, Queued
-from regress.cluster.runs import Attempt, HandedIn
+from regress.cluster.engine import Gone, Place, Queued
+from regress.cluster.runs import Attempt, Submitted
 
 TRIES = 3
 """Attempts at a task that may die before it is given up."""
 DEATHS_OF_A_NODE = 2
-"""After this many deaths on a node nothing more is handed in there."""
+"""After this many deaths on a node nothing more is submitted there."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class TaskState:
     kind: str
     task: int
     state: Literal["new", "waiting", "running", "in", "again", "cancelled", "given up"]
-    """new: not handed in; in: an attempt is whole; again: to be handed in once more."""
+    """new: not submitted; in: an attempt is whole; again: to be submitted once more."""
     why: str = ""
     deaths: int = 0
     attempt: Attempt | None = None
@@ -32,16 +32,20 @@ class TaskState:
     late: bool = False
     """Whether its end may be written and not be seen here yet."""
 
+    @property
+    def place(self) -> Place:
+        return self.kind, self.task
+
 
 def state_of(
     kind: str,
     task: int,
     attempts: Sequence[Attempt],
-    jobs: Sequence[HandedIn],
+    jobs: Sequence[Submitted],
     queued: Queued | None,
     gone: Callable[[str], Gone],
 ) -> TaskState:
-    """How the task stands. `jobs` are those that it was handed in with, the last one last; `gone` says of one of them what
+    """How the task stands. `jobs` are those that it was submitted with, the last one last; `gone` says of one of them what
     became of the task, and is asked only where it is not queued."""
     whole = next((each for each in attempts if each.end is not None and each.end.is_whole), None)
     last = attempts[-1] if attempts else None

@@ -6,13 +6,13 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from regress.cluster.engine import Attached, engine_of, placed, prelude
 from regress.config import kinds_of
 from regress.errors import ConfigError, Exit
-from regress.model import Kind
+from regress.model import Cluster, Kind
 from regress.session import Request, Session
 
 
@@ -31,12 +31,19 @@ def away(request: Request, words: Sequence[str], on: str, several: bool) -> int:
             f"{on} is {names}", why="this command is one job, on a node of one kind", fix=f"--on {kinds[0].name}"
         )
     (kind,) = kinds
-    program = [sys.executable, "-m", "regress", *there(words, kind, several)]
-    came = f'echo "on ${{SLURMD_NODENAME:-$(hostname)}} after $(($(date +%s) - {int(time.time())})) s" >&2'
-    lines = [came, *prelude(cluster, kind), f"cd {shlex.quote(str(Path.cwd()))}", f"exec {shlex.join(program)}"]
+    job = in_this_folder(cluster, kind, there(words, kind, several))
     request.note(f"waiting for a node of kind {kind.name}")
-    attached = engine_of(cluster).attach(kind, "\n".join(lines), f"regress-{os.getpid()}-{time.time_ns() % 10**6}")
-    return _code(attached, request)
+    name = f"regress-{os.getpid()}-{time.time_ns() % 10**6}"
+    return waited(engine_of(cluster).attach(kind, job, name), request.note)
+
+
+def in_this_folder(cluster: Cluster, kind: Kind, words: Sequence[str]) -> str:
+    """The text of a job that runs `regress` with these words in this folder, which the node has to see."""
+    program = [sys.executable, "-m", "regress", *words]
+    came = f'echo "on ${{SLURMD_NODENAME:-$(hostname)}} after $(($(date +%s) - {int(time.time())})) s" >&2'
+    return "\n".join(
+        [came, *prelude(cluster, kind), f"cd {shlex.quote(str(Path.cwd()))}", f"exec {shlex.join(program)}"]
+    )
 
 
 def there(words: Sequence[str], kind: Kind, several: bool) -> list[str]:
@@ -53,8 +60,9 @@ def there(words: Sequence[str], kind: Kind, several: bool) -> list[str]:
     return found + (["--gpus", "all"] if several and kind.gpus > 1 and "--gpus" not in given else [])
 
 
-def _code(attached: Attached, request: Request) -> int:
-    """Wait for its end. The first Ctrl-C is passed on, so that what was measured is reported; the second ends the job."""
+def waited(attached: Attached, note: Callable[[str], None]) -> int:
+    """Wait for the end of a job: its exit code. The first Ctrl-C is passed on, so that what was measured is reported; the
+    second ends the job."""
     asked = 0
     while True:
         try:
@@ -62,7 +70,7 @@ def _code(attached: Attached, request: Request) -> int:
         except KeyboardInterrupt:
             asked += 1
             if asked == 1:
-                request.note("the job was asked to end; press Ctrl-C again to cancel it")
+                note("the job was asked to end; press Ctrl-C again to cancel it")
                 attached.interrupt()
             else:
                 attached.cancel()

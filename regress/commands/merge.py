@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from regress.commands.sweep import news
 from regress.commands.sweep.choosing import EXISTING, Asked, choose
+from regress.commands.sweep.reporting import news
 from regress.errors import Exit, NoRepository, RevisionError, exits, ranked
 from regress.history import Merging
 from regress.model import Commit, Merged, Report

@@ -1,4 +1,4 @@
-"""`regress shard`: what a node of a cluster runs, a task of a sweep that was handed in elsewhere."""
+"""`regress shard`: what a node of a cluster runs, a task of a sweep that was submitted elsewhere."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ _EXPECTED = {
     "time": 'a duration such as "30m" or "1h"',
     "at_most": "a whole number above 0",
     "exclusive": "true or false",
+    "build": "true or false",
     "options": "a list of strings",
     "setup": "a list of strings",
     "engine": f"one of {', '.join(ENGINES)}",
@@ -26,7 +27,7 @@ _EXPECTED = {
 
 
 def read_cluster(value: Any) -> Cluster:
-    """The cluster of the setting `cluster`. Raises ConfigError where it is none."""
+    """The cluster of the setting `cluster`. Raises ConfigError if it is not one."""
     given = _checked('"cluster"', value, [each.name for each in dataclasses.fields(Cluster)])
     kinds = {name: _read_kind(name, each) for name, each in given.pop("kinds", {}).items()}
     return Cluster(**given, kinds=kinds)
@@ -80,7 +81,7 @@ def _converted(key: str, value: Any) -> Any:
         return _seconds(value)
     if key == "at_most":
         return value if type(value) is int and value > 0 else None
-    if key == "exclusive":
+    if key in ("exclusive", "build"):
         return value if isinstance(value, bool) else None
     if key in ("options", "setup"):
         listed = isinstance(value, list) and all(isinstance(each, str) and each.strip() for each in value)

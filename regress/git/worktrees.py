@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import time
 import weakref
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from regress.errors import RegressError
@@ -59,15 +59,9 @@ class Worktrees:
     def trim(self, parent: Path, count: int) -> list[Path]:
         """Remove the worktrees under `parent` but the `count` that were asked for last, and those that a process is using."""
         locks = sorted(_folder(parent).glob("*.lock"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
-        there = [path.stem for path in locks if path.with_suffix("").exists()]
-        return self._remove(parent, there[:count])
-
-    def _remove(self, parent: Path, keep: Collection[str]) -> list[Path]:
-        """Remove the worktrees under `parent` but those of the commits in `keep` and those that a process is using."""
+        trees = [tree for path in locks if (tree := path.with_suffix("")).exists()]
         removed = []
-        for tree in sorted(path.with_suffix("") for path in _folder(parent).glob("*.lock")):
-            if tree.name in keep or not tree.exists():
-                continue
+        for tree in sorted(trees[count:]):
             if tree in self._held:
                 os.close(self._held.pop(tree))
             lock = os.open(_lock_path(tree), os.O_RDWR)

@@ -65,6 +65,8 @@ from __future__ import annotations
 
 from regress.measure.wire import (
     DECLARED_SAMPLING,
+    FRAMEWORKS,
+    GPU_FRAMEWORKS,
     HOST_IDENTITY,
     HOST_METRICS,
     PROGRAM,
@@ -167,6 +169,8 @@ __all__ = [
     "DECLARED_SAMPLING",
     "DEFAULT_ENVIRONMENT",
     "EXISTING",
+    "FRAMEWORKS",
+    "GPU_FRAMEWORKS",
     "HOST_IDENTITY",
     "HOST_METRICS",
     "LIFTED",

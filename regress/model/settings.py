@@ -54,6 +54,8 @@ class Kind:
     reservation: str = ""
     exclusive: bool = False
     """Whether a job has its node for itself; else what the host's clock reads is noise."""
+    build: bool = False
+    """Whether a node of the kind looks the suite over before a sweep, as the driver's host cannot build it."""
     options: tuple[str, ...] = ()
     """Further options of sbatch, as they are."""
     setup: tuple[str, ...] = ()

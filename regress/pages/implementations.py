@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 from regress.compare import implementations
@@ -11,6 +12,7 @@ from regress.history import Recorded, Store
 from regress.model import Contender, Implementations, Round, Series, Settings, Standing
 from regress.pages import At, Combination, PageTime, Sides, Where
 from regress.pages.branch import Branch
+from regress.pages.lines import rounded
 
 MOST_RELEASES = 12
 """Newest releases that are offered."""
@@ -23,8 +25,8 @@ class Beside:
     a history lacks the flags."""
 
     def __init__(self, results: Path, branch: Branch, settings: Settings) -> None:
-        self._store, self._branch, self._settings = Store(results), branch, settings
-        self._loaded: dict[str, tuple[Recorded, ...]] = {}
+        store, self._branch, self._settings = Store(results), branch, settings
+        self._recorded = cache(lambda sha: store.load(sha).recorded)
 
     def of(self, name: str, every: Sequence[Series]) -> tuple[Sides, ...]:
         """For each place, the newest commit first. `every` are the series of the benchmark; commits are those of the branch."""
@@ -62,11 +64,6 @@ class Beside:
                 for found in implementations(rounds, {name: benchmark}, self._settings):
                     return sides_of(found, where, at)
         return None
-
-    def _recorded(self, sha: str) -> tuple[Recorded, ...]:
-        if sha not in self._loaded:
-            self._loaded[sha] = self._store.load(sha).recorded
-        return self._loaded[sha]
 
 
 def _measured(every: Iterable[Series]) -> dict[Where, list[At]]:
@@ -122,15 +119,10 @@ def _timed(contender: Contender | None) -> PageTime | None:
     summary = contender.summary
     return PageTime(
         params=", ".join(contender.case.params),
-        value=_short(summary.center) if summary else None,
-        low=_short(summary.low) if summary else None,
-        high=_short(summary.high) if summary else None,
+        value=rounded(summary.center, 6) if summary else None,
+        low=rounded(summary.low, 6) if summary else None,
+        high=rounded(summary.high, 6) if summary else None,
         rounds=summary.n if summary else 0,
-        ratio=_short(contender.ratio) if contender.ratio is not None else None,
+        ratio=rounded(contender.ratio, 6) if contender.ratio is not None else None,
         failure=contender.failure.kind if contender.failure else "",
     )
-
-
-def _short(value: float) -> float:
-    """With the digits that a page needs."""
-    return float(f"{value:.6g}")

@@ -95,11 +95,8 @@ class Maker:
             if about == name or about not in self._past.names:
                 yield repr(replace(each, line=0))
 
+    @without_gc()
     def _make(self, name: str) -> tuple[Shard, Part]:
-        with without_gc():
-            return self._made(name)
-
-    def _made(self, name: str) -> tuple[Shard, Part]:
         every = self._past.series(name)
         places = tuple(dict.fromkeys(map(place_of, every)))
         number = {each: index for index, each in enumerate(places)}

@@ -82,7 +82,7 @@ def levelled(
         starts = [bisect_left(places, at[each.first]) for each in changes if each.way == way]
         for low, high in itertools.pairwise([0, *starts, len(own)]):
             inside.append(dict(zip(places[low:high], values[low:high], strict=True)))
-            levels.append(Level(places[low], places[high - 1], _digits(median([*inside[-1].values()]), 6), number))
+            levels.append(Level(places[low], places[high - 1], rounded(median([*inside[-1].values()]), 6), number))
     noise = _noise(series, levels, [[*each.values()] for each in inside])
     off = _off(levels, inside, math.log1p(rule.threshold), noise or 0.0)
     levels.sort(key=lambda each: each.first)
@@ -115,7 +115,7 @@ def _noise(series: Series, levels: Sequence[Level], inside: Sequence[Sequence[fl
             apart += [abs(math.log(value / level.value)) for value in values if value > 0]
     if not apart:
         return 0.0 if series.metric.exact else None
-    return _digits(1.4826 * statistics.median(apart), 3)
+    return rounded(1.4826 * statistics.median(apart), 3)
 
 
 def _off(levels: Sequence[Level], inside: Sequence[Mapping[int, float]], least: float, noise: float) -> tuple[int, ...]:
@@ -181,7 +181,7 @@ def measured_of(found: Levelled, column: int) -> RowValues:
 
 
 def change_of(each: ChangePoint, at: Mapping[str, int]) -> Change:
-    ratios = [None if ratio is None else _digits(ratio, 5) for ratio in (each.ratio, each.low, each.high)]
+    ratios = [None if ratio is None else rounded(ratio, 5) for ratio in (each.ratio, each.low, each.high)]
     return Change(
         first=at[each.first],
         good=at[each.good],
@@ -189,8 +189,8 @@ def change_of(each: ChangePoint, at: Mapping[str, int]) -> Change:
         ratio=ratios[0],
         low=ratios[1],
         high=ratios[2],
-        before=_digits(each.before, 6),
-        after=_digits(each.after, 6),
+        before=rounded(each.before, 6),
+        after=rounded(each.after, 6),
         moved=str(each.moved),
         state="recovered" if each.recovered_by else "acknowledged" if each.acknowledged else each.state,
         large=each.large,
@@ -242,7 +242,7 @@ def _difference(before: Mapping[str, str], after: Mapping[str, str]) -> str:
     return ", ".join(words) or "measured differently"
 
 
-def _digits(value: float, digits: int) -> float:
+def rounded(value: float, digits: int) -> float:
     """The value with this many digits, which is all a page needs; whole numbers (bytes, counts) as they are."""
     return float(f"{value:.{digits}g}") if math.isfinite(value) and value != int(value) else value
 

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from regress.compare.circumstances import is_bimodal
 from regress.model import Verdict
 from regress.pages import SPARK_LETTERS, STATUSES, Level, PageRow
-from regress.pages.lines import Levelled, measured_of
+from regress.pages.lines import Levelled, measured_of, rounded
 from regress.stats.summary import median
 from regress.text.wording import counted
 from regress.trends.changes import lacking, why_tentative
@@ -82,7 +82,7 @@ def status_of(found: Levelled, threshold: float) -> tuple[str, str]:
         last = large[-1]
         if last.moved is Verdict.CHANGED:
             return "changed", ""
-        if last.state == "relapsed":
+        if last.state == "relapsed" and not last.recovered_by:
             return last.state, ""
         return ("recovered" if last.state == "recovered" or last.recovered_by else "improved"), ""
     doubted = [each for each in found.changes if each.reasons and each.ratio and abs(math.log(each.ratio)) > threshold]
@@ -106,7 +106,7 @@ def _since(found: Levelled, reference: int) -> tuple[float | None, str]:
         return None, ""
     ends = (("the latest value", -1, now), ("the value then", at, then))
     doubts = [_stray(word, found.values[k], level) for word, k, level in ends if found.measured[k] in found.off]
-    return float(f"{found.values[-1] / found.values[at]:.5g}"), "; ".join(doubts)
+    return rounded(found.values[-1] / found.values[at], 5), "; ".join(doubts)
 
 
 def _stray(word: str, value: float, level: Level) -> str:

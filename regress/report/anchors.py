@@ -1,4 +1,4 @@
-"""What the anchors of a sweep say of the machine, in sentences."""
+"""What the anchors of a sweep say about the machine, in sentences."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from regress.units import format_change, format_interval, format_percent
 
 
 def steady(report: Report, style: Style) -> str:
-    """The line of the anchors that are what they were; empty if none is."""
+    """The line of the anchors that did not move; empty if all did."""
     found = [each for each in report.anchors if not each.drifted and each.within is not None]
     if not found:
         return ""
@@ -19,7 +19,7 @@ def steady(report: Report, style: Style) -> str:
 
 
 def notes(report: Report, style: Style) -> list[str]:
-    """Of each anchor that has drifted how far, and what that does to the changes; of one that tells nothing, that."""
+    """How far each anchor has drifted and what follows for the changes; or that it has nothing to compare with."""
     return [note for each in report.anchors for note in _notes(each, style)]
 
 

@@ -1,4 +1,4 @@
-"""A bisection: how far the ends are apart, each probe, and what was found against the commit before it."""
+"""A bisection: the difference between the ends, each probe, and the commit found against the one before it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from regress.units import format_change, format_interval, format_pair
 _ALIGNS = "lrrrlrll"
 _SUBJECT_LIMIT = 50
 _FEW = 8
-"""Commits that are named without -v where one of several did it."""
+"""Commits that are named without -v if one of several did it."""
 _STATES = {
     "good": ("=", ""),
     "bad": ("+", "bold red"),
@@ -42,7 +42,7 @@ def bisection(report: Report, style: Style) -> list[str]:
 
 
 def bisected(report: Report, style: Style) -> list[str]:
-    """What a sweep has bisected, a line each: the case, in which metric, and the commit or what else came of it."""
+    """What a sweep has bisected, a line each: the case, the metric, and the commit or another outcome."""
     rows = [(f"  {visible(str(found.case))}", _metric(found), visible(words)) for found, words in report.bisected]
     lines = align(rows) if rows else []
     return [f"  {paint('bisected', 'bold', style)}", *lines, ""] if lines else []

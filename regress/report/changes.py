@@ -1,4 +1,4 @@
-"""Change points over many commits, and what stopped giving numbers: new since the last sweep, or still open from before."""
+"""Change points over many commits, and cases that stopped giving numbers: new since the last sweep, or still open."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SUBJECT_LIMIT = 50
 
 
 def changes(report: Report, style: Style) -> list[str]:
-    """The sections of change points as lines; what is small or recovered is counted only, unless verbose."""
+    """The sections of change points as lines; unless verbose, small and recovered ones are only counted."""
     found = tables(report, style)
     titled = [table for table in found.values() if any(table[0].cells[1:])]
     for table in titled[1:]:
@@ -79,14 +79,14 @@ def _shown(changed: Changed, style: Style) -> bool:
 
 
 def _together(found: Sequence[Changed], style: Style) -> list[list[Changed]]:
-    """Those of one benchmark that changed alike in one commit, in the order of the first of each."""
+    """Groups of one benchmark that changed alike in one commit, in the order of their first members."""
     groups: dict[object, list[Changed]] = {}
     for at, each in enumerate(found):
         point = each.point
         alike = (
             each.case.name,
             each.metric.name,
-            _place(each),
+            place(each),
             point.moved,
             point.blamed,
             _notes(each),
@@ -97,7 +97,7 @@ def _together(found: Sequence[Changed], style: Style) -> list[list[Changed]]:
 
 
 def _rows(group: Sequence[Changed], several: bool) -> Iterator[Row]:
-    """A row each, or one for all where there are FEWEST and more."""
+    """A row each, or one for all if there are at least FEWEST."""
     if len(group) < FEWEST:
         yield from (row(each, several) for each in group)
         return
@@ -112,10 +112,10 @@ def _rows(group: Sequence[Changed], several: bool) -> Iterator[Row]:
 
 
 def shift_row(shift: Shift) -> Row:
-    """The cells of many benchmarks that moved at one commit: how far, what speaks for another cause, and nobody to blame."""
+    """The cells of many benchmarks that moved at one commit: how far, and what speaks for another cause; nobody is blamed."""
     most = shift.changes[0]
     ends = list(dict.fromkeys(visible(each.short) for each in (shift.blamed[0], shift.blamed[-1])))
-    where = (f"on {_place(shift)}", f"at {' to '.join(ends)}", f"most in {visible(str(most.case))}")
+    where = (f"on {place(shift)}", f"at {' to '.join(ends)}", f"most in {visible(str(most.case))}")
     words = (*map(visible, shift.reasons), *where)
     change = range_words(each.point.ratio for each in shift.changes)
     kinds = {each.metric.name for each in shift.changes}
@@ -126,13 +126,13 @@ def shift_row(shift: Shift) -> Row:
 
 
 def _broken_rows(found: Sequence[Breakage], style: Style) -> Iterator[Row]:
-    """A row each; of one benchmark, one for all that broke alike, unless verbose."""
+    """A row each; unless verbose, one for all cases of a benchmark that broke alike."""
     groups: dict[object, list[Breakage]] = {}
     for at, each in enumerate(found):
-        groups.setdefault(
-            at if style.verbose else (each.case.name, _place(each), each.failure, each.blamed), []
-        ).append(each)
-    several = len({_place(each) for each in found}) > 1
+        groups.setdefault(at if style.verbose else (each.case.name, place(each), each.failure, each.blamed), []).append(
+            each
+        )
+    several = len({place(each) for each in found}) > 1
     for group in groups.values():
         first = broken_row(group[0], several)
         name = f"{visible(group[0].case.name)}: {len(group)} cases"
@@ -140,7 +140,7 @@ def _broken_rows(found: Sequence[Breakage], style: Style) -> Iterator[Row]:
 
 
 def broken_row(broken: Breakage, several: bool = False) -> Row:
-    """The cells of a case that stopped giving numbers; with its place where there are several."""
+    """The cells of a case that stopped giving numbers, with its place if there are several."""
     mark, color = Verdict.FAILED.look
     failure = broken.failure
     said = visible(failure.message.partition("\n")[0])
@@ -149,14 +149,14 @@ def broken_row(broken: Breakage, several: bool = False) -> Row:
         said,
         f"at {visible(failure.where)}" if failure.where else "",
         visible(broken.acknowledged.words) if broken.acknowledged is not None else "",
-        _place(broken) if several else "",
+        place(broken) if several else "",
     )
     columns = (visible(str(broken.case)), "", "", visible(failure.kind), "", "", "", ", ".join(filter(None, words)))
     return Row(columns, mark, color, accent=3, subject=_subject(broken))
 
 
 def row(changed: Changed, several: bool = False) -> Row:
-    """The cells of one change; with its place where there are several."""
+    """The cells of one change, with its place if there are several."""
     point, metric = changed.point, changed.metric
     mark, color = (Verdict.CHANGED if point.state == "relapsed" else point.moved).look
     interval = format_interval(point.low, point.high) if point.low != point.high else "exact" if point.ratio else ""
@@ -168,7 +168,7 @@ def row(changed: Changed, several: bool = False) -> Row:
         interval,
         metric_words(metric.name),
         "tentative" if point.state == "tentative" and point.acknowledged is None else "",
-        ", ".join(filter(None, [_blame(changed), *_notes(changed), _place(changed) if several else ""])),
+        ", ".join(filter(None, [_blame(changed), *_notes(changed), place(changed) if several else ""])),
     )
     return Row(
         columns, mark, color if point.large else "", accent=3, weight=how_far(point.ratio), subject=_subject(changed)
@@ -176,7 +176,7 @@ def row(changed: Changed, several: bool = False) -> Row:
 
 
 def _blame(changed: Changed | Breakage) -> str:
-    """The commit, or how many there are that may be it."""
+    """The commit to blame, or how many may be."""
     last = changed.blamed[-1]
     if len(changed.blamed) > 1:
         return f"one of {len(changed.blamed)} commits, {visible(changed.blamed[0].short)} to {visible(last.short)}"
@@ -185,7 +185,7 @@ def _blame(changed: Changed | Breakage) -> str:
 
 
 def _subject(changed: Changed | Breakage) -> str:
-    """That of the commit, where there is one to blame."""
+    """The subject of the commit to blame; empty if there are several."""
     return cut(visible(changed.blamed[0].subject), _SUBJECT_LIMIT) if len(changed.blamed) == 1 else ""
 
 
@@ -207,5 +207,5 @@ def _notes(changed: Changed) -> tuple[str, ...]:
     return (*notes, *map(visible, point.reasons))
 
 
-def _place(changed: Changed | Breakage | Shift) -> str:
+def place(changed: Changed | Breakage | Shift) -> str:
     return " ".join(filter(None, [visible(changed.machine), visible(changed.environment), visible(changed.device)]))

@@ -1,4 +1,4 @@
-"""What failed or was skipped: no tables, as what counts there is the reason, not a number."""
+"""What failed or was skipped, as lists: what counts there is the reason, not a number."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from regress.text.style import Style, paint, visible
 
 
 def without_values(comparisons: Iterable[Comparison], style: Style) -> list[list[str]]:
-    """What failed or was skipped, with the reason, as the lines of each."""
+    """The lines of each comparison that failed or was skipped, with the reason."""
     blocks = []
     for group in alike(comparisons, style.verbose):
         first = group[0]
@@ -23,7 +23,7 @@ def without_values(comparisons: Iterable[Comparison], style: Style) -> list[list
 
 
 def alike(comparisons: Iterable[Comparison], verbose: bool = False) -> list[list[Comparison]]:
-    """Those of one benchmark with one reason are one, unless verbose; whatever is skipped for one reason is."""
+    """Groups with one reason: of one benchmark, or skipped ones of any; if verbose, one group a case."""
     groups: dict[tuple[object, ...], list[Comparison]] = {}
     for each in comparisons:
         groups.setdefault((str(each.case),) if verbose else _what_happened(each), []).append(each)
@@ -31,7 +31,7 @@ def alike(comparisons: Iterable[Comparison], verbose: bool = False) -> list[list
 
 
 def reasons_beside(comparison: Comparison) -> str:
-    """Its reasons, without those that repeat what the failure says."""
+    """Its reasons, without those that repeat the message of the failure."""
     said = [failure.message for _, failure in failures_of(comparison)]
     other = tuple(each for each in comparison.reasons if not any(text in each for text in said))
     return reasons_of(replace(comparison, reasons=other))
@@ -51,8 +51,7 @@ def failure_lines(failures: Iterable[tuple[str, Failure]], style: Style) -> list
 
 
 def _what_happened(comparison: Comparison) -> tuple[object, ...]:
-    """Equal for cases that are one row: failures of one benchmark, and whatever is skipped for one reason; what is critical is
-    named."""
+    """Equal for cases that share a row: failures of one benchmark, or whatever is skipped for one reason and not critical."""
     failures = tuple((side, each.kind, each.message, each.where) for side, each in failures_of(comparison))
     return (
         failures
@@ -62,7 +61,7 @@ def _what_happened(comparison: Comparison) -> tuple[object, ...]:
 
 
 def name_of(group: Sequence[Comparison]) -> str:
-    """The case, or how many of which benchmark."""
+    """The case, or how many cases of which benchmark."""
     names = list(dict.fromkeys(each.case.name for each in group))
     if len(group) == 1:
         return str(group[0].case)

@@ -1,8 +1,8 @@
-"""GitHub Flavored Markdown, which GitLab reads too: text from outside in it, tables, and as much as fits. The one place that
-knows what is markup there.
+"""GitHub Flavored Markdown, which GitLab reads too: foreign text in it, tables, and a size limit. The one place that knows what
+is markup there.
 
-A host makes links of mentions, issues, commits and addresses after the markup is read, but never inside of code. So whatever
-could be more than words is a code span, in which nothing is read at all.
+A host turns mentions, issues, commits and addresses into links after it has read the markup, but never inside code. So
+whatever could be more than words is a code span, in which nothing is markup.
 """
 
 from __future__ import annotations
@@ -16,48 +16,48 @@ from regress.text.style import cut, visible
 from regress.text.table import Row
 
 _LONGEST = 300
-"""Columns of a cell: a name of a hundred thousand characters must not be the whole page."""
+"""Columns of a cell: one long name must not fill the page."""
 
 _WORDS = re.compile(
     r"(?:[^\W_]|(?<=[^\W_])_(?=[^\W_])|[ (),;.…±·'\"/=+?-]|:(?= |$)|(?<=\d):(?=\d\d(?!\d))|%(?!\w)|(?<=-)>)*"
 )
-"""Characters that are no markup where they stand, wherever that is but at the beginning of a block."""
+"""Characters that are no markup where they stand, anywhere but at the beginning of a block."""
 _LINK = re.compile(r"//|\bwww\.|\bGH-\d|--", re.IGNORECASE)
-"""What is made a link all the same; two dashes because they end an HTML comment, and begin a line or a table."""
+"""What becomes a link all the same; and two dashes, which end an HTML comment and begin a line or a table."""
 _NO_BREAK = "\u00a0"
 _ALIGN = {"l": ":--", "r": "--:"}
 
 
 @dataclass(frozen=True)
 class PagePart:
-    """A part of a page: rows of which some may be left out, and what stands around them. It ends with an empty line."""
+    """A part of a page: rows, of which some may be left out, and the text around them. It ends with an empty line."""
 
     before: str = ""
     rows: tuple[str, ...] = ()
     after: str = ""
     weights: tuple[float, ...] = ()
-    """How much each row matters, where not all have room; empty: the first ones most."""
+    """How much each row matters if not all fit; empty: the first ones most."""
     reserved: int = 0
-    """This many of its rows, those that matter most, have room before any that are not reserved."""
+    """The number of rows, those that matter most, that get room before any others."""
 
     def by_weight(self) -> list[int]:
-        """The places of its rows, the one that matters most first."""
+        """The indices of its rows, the one that matters most first."""
         weights = self.weights or (0.0,) * len(self.rows)
         return sorted(range(len(self.rows)), key=lambda at: -weights[at])
 
     def whole(self) -> PagePart:
-        """The same with nothing that may be left out; for what is short."""
+        """The same part with no row that may be left out; for what is short."""
         return PagePart("".join((self.before, *self.rows, self.after)))
 
 
 def words(text: str) -> str:
-    """Text from outside as running text where it can be nothing else, else as code."""
+    """Foreign text: as running text if it cannot be markup, else as code."""
     text = cut(visible(text), _LONGEST)
     return text if _is_words(text) else code(text)
 
 
 def code(text: str) -> str:
-    """Text from outside as a code span; empty if there is nothing to be seen."""
+    """Foreign text as a code span; empty if nothing in it is visible."""
     text = cut(visible(text), _LONGEST)
     if not text.strip():
         return ""
@@ -67,8 +67,8 @@ def code(text: str) -> str:
 
 
 def table(rows: Sequence[Row], aligns: str, *, bold: bool = True) -> PagePart:
-    """The first row is the titles, the first column are names; `bold` is for what a row is about. Columns in which nothing
-    stands are left out."""
+    """A table whose first row has the titles and whose first column has names; `bold` marks the accent of a row. Empty columns
+    are left out."""
     used = [at for at in range(len(aligns)) if any(row.cells[at].strip() for row in rows)]
     titles = _line(words(rows[0].cells[at]) for at in used)
     below = _line(_ALIGN[aligns[at]] for at in used)
@@ -77,14 +77,14 @@ def table(rows: Sequence[Row], aligns: str, *, bold: bool = True) -> PagePart:
 
 
 def fence(blocks: Iterable[Sequence[str]], language: str = "text", *, longest: int = _LONGEST) -> PagePart:
-    """Lines as they are, up to this many columns; those of a block stay together."""
+    """Lines as they are, cut after `longest` columns; the lines of a block stay together."""
     rows = tuple("".join(f"{cut(visible(line), longest)}\n" for line in lines) for lines in blocks)
     ticks = _ticks("".join(rows), 3)
     return PagePart(f"{ticks}{language}\n", rows, f"{ticks}\n\n")
 
 
 def fold(title: str, part: PagePart) -> PagePart:
-    """The part behind a line to be clicked at, which is HTML: no markup is read there, but links are made."""
+    """The part behind a line to click. That line is HTML: markup is not read there, but links are made."""
     text = cut(visible(title), _LONGEST)
     escaped = html.escape(text)
     summary = escaped if _is_words(text) else f"<code>{escaped}</code>"
@@ -93,7 +93,7 @@ def fold(title: str, part: PagePart) -> PagePart:
 
 
 def fit(parts: Sequence[PagePart], limit: int, where: str) -> str:
-    """The page in at most this many bytes. What is left out is counted, and `where` says where it is."""
+    """The page in at most `limit` bytes. It says how many rows are left out, and by `where` where they are."""
     ends = [_size(part.before) + _size(part.after) + _size(_more(10**9)) for part in parts]
     kept = _kept(parts, limit - sum(ends) - _size(_left_out(10**9, where)))
     page, missing = [], 0
@@ -106,7 +106,7 @@ def fit(parts: Sequence[PagePart], limit: int, where: str) -> str:
 
 
 def _kept(parts: Sequence[PagePart], room: int) -> list[set[int]]:
-    """The places of the rows of each part that have room."""
+    """The indices of the rows of each part that fit."""
     kept: list[set[int]] = [set() for _ in parts]
     share = room // 2  # of what is reserved no part takes more: nothing else would be there
     for number, part in enumerate(parts):
@@ -149,7 +149,7 @@ def _cell(row: Row, at: int, bold: bool) -> str:
 
 
 def _line(cells: Iterable[str]) -> str:
-    """A row; a pipe ends a cell even inside of code."""
+    """A row; a pipe would end a cell even inside code."""
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |\n"
 
 

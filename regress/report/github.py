@@ -1,8 +1,8 @@
 """A report as GitHub Actions reads it on a job's output: the text, then annotations.
 
-Of each type the worst nine are annotations and a tenth says how many more there are: a step has ten of a type, what comes later
-is lost without a word. The text stands between a command that stops the reading of commands and one that resumes it, so that
-nothing in it is one.
+The worst nine of each type are annotations, and a tenth says how many more there are: a step has room for ten of a type and
+drops the rest silently. The text stands between a command that stops the reading of commands and one that resumes it, so that
+nothing in it is taken for one.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _stopped(report: Report) -> Iterator[Annotation]:
 
 
 def _compared(report: Report) -> Iterator[Annotation]:
-    """What regressed, the critical and then the farthest first, what fails, and what is undecided where that counts."""
+    """Regressions, critical ones and then the largest first; failures; and what is undecided, if that counts."""
     counts = {
         code: [each for each in report.comparisons if each.exit_code(report.strict) == code]
         for code in (Exit.REGRESSED, Exit.FAILED, Exit.UNDECIDED)
@@ -186,7 +186,7 @@ def _command(annotation: Annotation) -> str:
 
 
 def _escaped(text: str, more: Iterable[str] = "") -> str:
-    """Text in a workflow command, in which a percent sign begins an escape, and in properties also the separators are some."""
+    """Text for a workflow command: escapes percent signs and line ends, and in properties the separators in `more`."""
     text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     for char in more:
         text = text.replace(char, f"%{ord(char):02X}")

@@ -34,7 +34,7 @@ _SERIOUS = ("error", "failure", "skipped", "")
 
 @dataclass(frozen=True)
 class TestCase:
-    """One testcase; `kind` is a word for its outcome. Of what passed, only a message and what it comes from are written."""
+    """One testcase; `kind` is a word for its outcome. If it passed, only a message and its cause are written."""
 
     suite: str
     name: str
@@ -70,7 +70,7 @@ def render(report: Report, style: Style) -> str:
 
 
 def _verdict(report: Report, others: Sequence[TestCase]) -> TestCase:
-    """Of the report as a whole. It fails where nothing else says that the exit code is not 0."""
+    """The testcase of the whole report. It fails if no other one shows that the exit code is not 0."""
     told = any(each.outcome in ("failure", "error") for each in others)
     outcome: Outcome = "error" if report.exit_code and not told else ""
     code = f"exit code {report.exit_code}"
@@ -121,16 +121,14 @@ def _measurements(report: Report) -> Iterator[TestCase]:
 
 
 def _changes(report: Report) -> Iterator[TestCase]:
-    """A regression, and what stopped giving numbers, fail the sweep that they are new in."""
+    """Regressions and cases without numbers, which fail the sweep in which they are new."""
     for each in report.changes:
-        where = " ".join(filter(None, (each.machine, each.environment, each.device)))
-        name = f"{_name(each)} since {each.point.first[:8]} on {where}"
+        name = f"{_name(each)} since {each.point.first[:8]} on {changes.place(each)}"
         outcome: Outcome = "failure" if each.new and each.point.is_open else ""
         kind = each.point.state if each.point.state == "relapsed" else str(each.point.moved)
         yield TestCase(each.case.name, name, outcome, kind, in_words(changes.row(each).cells))
     for broken in report.breakages:
-        where = " ".join(filter(None, (broken.machine, broken.environment, broken.device)))
-        name = f"{broken.case} since {broken.first.short} on {where}"
+        name = f"{broken.case} since {broken.first.short} on {changes.place(broken)}"
         words, details = (
             in_words(changes.broken_row(broken).cells),
             failure_lines([("", broken.failure)], Style(verbose=True)),
@@ -155,7 +153,7 @@ def _others(report: Report) -> Iterator[TestCase]:
 
 
 def _name(each: Comparison | Measurement | Changed) -> str:
-    """GitLab takes testcases of one name for one: a case has several metrics."""
+    """Case and metric: GitLab merges testcases with the same name."""
     return f"{each.case} {metric_words(each.metric.name)}"
 
 
@@ -163,7 +161,7 @@ def _name(each: Comparison | Measurement | Changed) -> str:
 
 
 def _details(tests: Sequence[TestCase]) -> dict[int, str]:
-    """What stands below each test, by its id; as far as there is room, and what fails has it first."""
+    """The text below each test, by its id, as far as there is room; failures come first."""
     room, found = _ALL_DETAILS, {}
     for test in sorted(tests, key=lambda each: _SERIOUS.index(each.outcome)):
         text = "\n".join(inert(line).rstrip() for line in test.details)

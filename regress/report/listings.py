@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from regress.model import (
@@ -102,13 +102,7 @@ def listed(report: Report, style: Style) -> list[str]:
 def checks(report: Report, style: Style) -> list[str]:
     """Lines of `doctor` and `init`, each with what to do about it; quiet: without those that are well."""
     shown = [each for each in report.checks if not (style.quiet and each.state == "ok")]
-    layout = Layout.of([_check(each) for each in shown], "lll", style)
-    lines: list[str] = []
-    for each in shown:
-        lines += layout.lines(_check(each), style)
-        if each.fix:
-            lines.append(f"    fix: {visible(each.fix)}")
-    return [*lines, ""] if lines else []
+    return _noted([(_check(each), "", each.fix) for each in shown], "lll", style)
 
 
 def fineness(report: Report, style: Style) -> list[str]:
@@ -123,12 +117,7 @@ def builds(report: Report, style: Style) -> list[str]:
     """What `build` made of each side, and where the log is; quiet: what failed."""
     shown = [each for each in report.builds if not (style.quiet and each.state != "failed")]
     several = len({each.side.environment for each in shown}) > 1
-    layout = Layout.of([_built(each, several) for each in shown], "lllrll", style)
-    lines: list[str] = []
-    for each in shown:
-        lines += layout.lines(_built(each, several), style)
-        lines += [f"    {word}: {visible(text)}" for word, text in (("why", each.reason), ("fix", each.fix)) if text]
-    return [*lines, ""] if lines else []
+    return _noted([(_built(each, several), each.reason, each.fix) for each in shown], "lllrll", style)
 
 
 def merged(report: Report, style: Style) -> list[str]:
@@ -145,12 +134,8 @@ def acknowledgements(report: Report, style: Style) -> list[str]:
     if report.command != "ack" or not report.acknowledgements:
         return []
     heading = titles("acknowledged", "kind", "level", "metric", "until", "state", "reason")
-    layout = Layout.of([heading, *map(_reviewed, report.acknowledgements)], "llrllll", style)
-    lines = layout.lines(heading, style)
-    for each in report.acknowledgements:
-        lines += layout.lines(_reviewed(each), style)
-        lines += [f"    {word}: {visible(text)}" for word, text in (("why", each.why), ("fix", each.fix)) if text]
-    return [*lines, ""]
+    rows = [(_reviewed(each), each.why, each.fix) for each in report.acknowledgements]
+    return _noted([(heading, "", ""), *rows], "llrllll", style)
 
 
 def block(report: Report, style: Style) -> list[str]:
@@ -180,6 +165,16 @@ def profile(report: Report, style: Style) -> list[str]:
         title = f"  {paint('bottlenecks', 'bold', style)}"
         lines += [title, *bottleneck_lines(found.bottlenecks, style), ""]
     return lines
+
+
+def _noted(rows: Sequence[tuple[Row, str, str]], aligns: str, style: Style) -> list[str]:
+    """Rows as lines, each with the reason and the fix below it, where there are any."""
+    layout = Layout.of([row for row, _, _ in rows], aligns, style)
+    lines: list[str] = []
+    for row, why, fix in rows:
+        lines += layout.lines(row, style)
+        lines += [f"    {word}: {visible(text)}" for word, text in (("why", why), ("fix", fix)) if text]
+    return [*lines, ""] if lines else []
 
 
 # -- rows ----------------------------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
-"""What every format says around the rows, in the same words: the sides, the verdict, how small a change could be seen, and the
-command that measures a case again."""
+"""What all formats share around the rows: the sides, the verdict line, the smallest change that could be seen, and the command
+that measures a case again."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from regress.text.wording import counted, more_with_v, quoted
 from regress.units import format_ago, format_change, format_duration, format_interval, format_percent
 
 MEASURED = "measured"
-"""What `run`, which has no verdicts, counts beside "failed" and "skipped"."""
+"""The word for cases with a value in the counts of `run`, which has no verdicts."""
 _FEW_PROBLEMS = 8
-"""Problems of the suite that are named without -v; a suite written for another version of the project may have hundreds."""
+"""Problems of the suite that are shown without -v: a suite for another version of the project may have hundreds."""
 _SUBJECT_LIMIT = 60
 
 
@@ -22,7 +22,7 @@ _SUBJECT_LIMIT = 60
 
 
 def sides(report: Report, style: Style) -> list[tuple[str, ...]]:
-    """Of each side its label, what it is, its subject, when it was, and how it was chosen."""
+    """For each side its label, its commit, the subject, the age, and how it was chosen."""
     found = [side for side in (report.base, report.head) if side is not None]
     differ = len({side.environment for side in found}) > 1
     labels = ["rev" if len(found) == 1 else visible(side.name) for side in found]
@@ -36,7 +36,7 @@ def place(report: Report) -> str:
 
 
 def when(date: float, style: Style) -> str:
-    """How long ago, or where the style knows no present, the day."""
+    """How long ago; the day if the style has no `now`."""
     if style.now is not None:
         return format_ago(style.now - date)
     try:
@@ -106,7 +106,7 @@ def verdict_line(report: Report, style: Style) -> str:
 
 
 def questions(report: Report) -> str:
-    """Of a gate, what came of each of its questions."""
+    """The answers to the questions of a gate."""
     return " · ".join(f"{visible(asked)} {answer}" for asked, answer in report.questions)
 
 
@@ -119,18 +119,18 @@ def counts(report: Report) -> str:
 
 
 def _all_measured(report: Report) -> bool:
-    """Whether every case gave a value, in a command that counts those."""
+    """Whether `run` got a value of every case."""
     return {word for word, count in report.counts.items() if count} == {MEASURED}
 
 
 def _known(report: Report, word: str) -> str:
-    """How many of the cases with that verdict are acknowledged: " (acknowledged)", " (2 acknowledged)"."""
+    """How many cases with that verdict are acknowledged: " (acknowledged)", " (2 acknowledged)"."""
     known = report.acknowledged.get(word, 0)
     return "" if not known else " (acknowledged)" if known == report.counts[word] else f" ({known} acknowledged)"
 
 
 def power(report: Report) -> str:
-    """How small a regression could be told, in half of the cases; with more rounds, where these were few; and where least."""
+    """The smallest regression that half of the cases could show; with more rounds, if there were few; and the noisiest case."""
     if report.min_detectable is None:
         return ""
     now = format_percent(report.min_detectable)
@@ -144,7 +144,7 @@ def power(report: Report) -> str:
 
 
 def last_aa(report: Report, style: Style) -> str:
-    """What the last A/A check on the device came to."""
+    """The result of the last A/A check on the device."""
     last = report.last_aa
     if last is None:
         return ""
@@ -158,12 +158,12 @@ def last_aa(report: Report, style: Style) -> str:
 
 
 def sorted_problems(report: Report) -> list[SuiteProblem]:
-    """Problems of the suite, what is fatal first."""
+    """Problems of the suite, the fatal ones first."""
     return sorted(report.problems, key=lambda each: not each.fatal)
 
 
 def problem_blocks(report: Report, style: Style) -> list[list[str]]:
-    """Problems of the suite, as the lines of each; unless verbose a few, and how many more there are."""
+    """The lines of each problem of the suite; unless verbose, of the first few, and how many more there are."""
     problems = sorted_problems(report)
     shown = problems if style.verbose else problems[:_FEW_PROBLEMS]
     blocks = [_problem(each, style) for each in shown]
@@ -182,8 +182,8 @@ def _problem(problem: SuiteProblem, style: Style) -> list[str]:
 
 
 def again(report: Report, case: Case) -> str:
-    """The command that measures or compares this case again. A working tree has no name: the command takes it by default, as an
-    A/A check takes its side."""
+    """The command that measures or compares this case again. It does not name a working tree or the side of an A/A check, which
+    are the default."""
     found = [side for side in (report.base, report.head) if side is not None and report.aa is None]
     words = ["regress", report.command, *(side.commit.short for side in found if not side.dirty)]
     return quoted(*words, *report.options, "-b", str(case))

@@ -1,4 +1,4 @@
-"""Cases of one benchmark that moved together: what a reader takes in as one change, not as a row for each size."""
+"""Cases of one benchmark that moved together: one change for a reader, not a row for each size."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from regress.model import Comparison, Verdict
 
 FEWEST = 3
-"""Cases from which on they are one row."""
+"""Least number of cases that become one row."""
 
 _OPPOSITE = {
     Verdict.REGRESSED: Verdict.IMPROVED,
@@ -26,7 +26,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Together:
-    """Comparisons of one metric with one verdict, out of `of` of that benchmark and metric."""
+    """Comparisons with one verdict, out of the `of` comparisons of their benchmark and metric."""
 
     moved: tuple[Comparison, ...]
     of: int
@@ -41,28 +41,28 @@ class Together:
 
     @property
     def farthest(self) -> Comparison:
-        """The one that moved most; the first of equals."""
+        """The comparison that moved most; the first of equals."""
         return max(self.moved, key=lambda each: abs(math.log(each.ratio or 1.0)))
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Those that all of them share, in order."""
+        """The reasons that all of them share, in order."""
         return tuple(each for each in self.moved[0].reasons if all(each in other.reasons for other in self.moved))
 
 
 def how_far(ratio: float | None) -> float:
-    """How far a change is, either way; what has no ratio (from zero, say) is farther than what has one."""
+    """How far something moved, either way; what has no ratio (as from zero) is farther than what has one."""
     return abs(math.log(ratio)) if ratio is not None and 0 < ratio < math.inf else _FARTHEST
 
 
 def weight_of(shown: Comparison | Together) -> float:
-    """How much a row matters: the critical ones most, then how far it moved."""
+    """How much a row matters: critical ones most, then by how far it moved."""
     moved = shown.moved if isinstance(shown, Together) else (shown,)
     return max(how_far(each.ratio) for each in moved) + 2 * _FARTHEST * any(each.critical for each in moved)
 
 
 def gathered(rows: Iterable[Comparison], all_of_them: Sequence[Comparison]) -> list[Comparison | Together]:
-    """The rows of one section in their order; of those that moved together one stands for all, where the first of them stood.
+    """The rows of one section in their order; those that moved together are one row, in the place of the first of them.
 
     At least FEWEST rows of one benchmark and metric with one verdict, and among all comparisons none of that benchmark and
     metric with the opposite one. A row without a ratio stands for itself.

@@ -1,4 +1,4 @@
-"""The rows of comparisons, by verdict: the most serious first, and only what a reader has to act on unless verbose."""
+"""The rows of comparisons by verdict, the most serious first; unless verbose, only what a reader has to act on."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Section = tuple[str, Sequence[Comparison]]
 
 
 def sections(report: Report, style: Style) -> list[str]:
-    """All sections of comparisons as lines, an empty line after each, and the counts of what is folded."""
+    """All sections of comparisons as lines, each followed by an empty line, and the counts of what is folded."""
     found_of = chosen(report, style.verbose)
     tables: dict[str, list[Row]] = {}
     for title, found in found_of:
@@ -48,7 +48,7 @@ def sections(report: Report, style: Style) -> list[str]:
 
 
 def chosen(report: Report, verbose: bool = False) -> list[Section]:
-    """Titles and comparisons of the sections to show, none of them empty: what a reader has to know, or if verbose all."""
+    """Titles and comparisons of the sections to show, without empty ones: what a reader has to know; if verbose, all."""
     found: list[Section] = [
         (each.value, _of(_unknown(report), each, verbose)) for each in Verdict if each is not Verdict.UNCHANGED
     ]
@@ -60,22 +60,22 @@ def chosen(report: Report, verbose: bool = False) -> list[Section]:
 
 
 def drifted(report: Report) -> str:
-    """The title of what has drifted."""
+    """The title of the section of drift."""
     return f"drift since {report.drift_since}"
 
 
 def is_list(title: str) -> bool:
-    """Whether the section of that title is no table: what counts there is the reason, not a number."""
+    """Whether the section is a list and no table: what counts there is the reason, not a number."""
     return any(each.traits.listed for each in Verdict if each.value == title)
 
 
 def whole(title: str, report: Report) -> Sequence[Comparison]:
-    """All that the rows below a title are some of."""
+    """All comparisons that the rows below a title were chosen from."""
     return report.drift if title == drifted(report) else report.comparisons
 
 
 def rest(report: Report, verbose: bool = False) -> list[Section]:
-    """What is not shown unless verbose: changes to the worse that fail nothing, and what is unchanged."""
+    """What is shown only if verbose: changes for the worse that fail nothing, and what is unchanged."""
     folded = _folded(report)
     hidden = {id(each) for _, found in folded for each in found}
     unchanged = [each for each in _of(_unknown(report), Verdict.UNCHANGED, verbose) if id(each) not in hidden]
@@ -83,7 +83,7 @@ def rest(report: Report, verbose: bool = False) -> list[Section]:
 
 
 def _unknown(report: Report) -> list[Comparison]:
-    """What nobody has acknowledged."""
+    """The comparisons that nobody has acknowledged."""
     return [each for each in report.comparisons if each.acknowledged is None]
 
 
@@ -99,7 +99,7 @@ def _of(comparisons: Sequence[Comparison], verdict: Verdict, verbose: bool) -> l
 
 
 def _one_a_case(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """The first comparison of each case, one that gates if there is any."""
+    """One comparison of each case: the first that gates, else the first."""
     first: dict[Case, Comparison] = {}
     for each in comparisons:
         known = first.get(each.case)
@@ -109,10 +109,10 @@ def _one_a_case(comparisons: Sequence[Comparison]) -> list[Comparison]:
 
 
 def _not_gating(comparisons: Sequence[Comparison], verbose: bool) -> list[Section]:
-    """What regressed in a metric that fails no check: by itself no verdict on the change, but often its explanation.
+    """Regressions of metrics that fail no check: they decide nothing, but often explain a change.
 
-    A time that contains the gating one (wall time beside GPU time) repeats its regression: one change, one row. A counter is
-    among the reasons of the row that gates.
+    A time that contains the gating one (wall time beside GPU time) repeats its regression and is left out: one change, one
+    row. So is a counter, which is among the reasons of the row that gates.
     """
     told = {each.case for each in comparisons if _regressed(each) and each.gates and each.metric.kind == "time"}
     found: dict[str, list[Comparison]] = {}
@@ -124,7 +124,7 @@ def _not_gating(comparisons: Sequence[Comparison], verbose: bool) -> list[Sectio
 
 
 def _acknowledged(comparisons: Sequence[Comparison], verbose: bool) -> list[Section]:
-    """What is acknowledged, by kind: what gates and changed, or with -v all of it."""
+    """What is acknowledged, by kind: what gates and changed, or if verbose all of it."""
     found: dict[str, list[Comparison]] = {kind: [] for kind in ACK_KINDS}
     for each in comparisons:
         if each.acknowledged is not None and (verbose or (each.gates and not each.verdict.traits.quiet)):
@@ -137,7 +137,7 @@ def _regressed(comparison: Comparison) -> bool:
 
 
 def _folded(report: Report) -> list[Section]:
-    """Significant changes to the worse that fail no check, by title: "slower, below 5 %", "larger, under the floor"; and what
+    """Significant changes for the worse that fail no check, by title: "slower, below 5 %", "larger, under the floor"; and what
     there was no time for."""
     alpha = report.policy.get("alpha")
     found: dict[str, list[Comparison]] = {}
@@ -152,7 +152,7 @@ def _folded(report: Report) -> list[Section]:
 
 
 def _folded_line(title: str, found: Sequence[Comparison], report: Report) -> str:
-    """How many are folded under that title, and what of it moved together: that is one change, however small."""
+    """How many are folded under that title, and which of them moved together: that is one change, however small."""
     groups = [each for each in gathered(found, report.comparisons) if isinstance(each, Together)]
     words = "; ".join(f"{visible(each.name)}, {range_words(one.ratio for one in each.moved)}" for each in groups)
     if title == _UNREACHED and (critical := sum(each.critical for each in found)):
@@ -161,14 +161,14 @@ def _folded_line(title: str, found: Sequence[Comparison], report: Report) -> str
 
 
 def _below_what(comparison: Comparison) -> str:
-    """Why a change to the worse is no regression: a large one can only be under the floor."""
+    """Why a change for the worse is no regression: a large one can only be under the floor."""
     limit = 1 + comparison.threshold
     large = comparison.ratio is not None and not 1 / limit <= comparison.ratio <= limit
     return "under the floor" if large else f"below {format_percent(comparison.threshold)}"
 
 
 def _worse_word(comparison: Comparison) -> str:
-    """The word for a change to the worse, empty for any other."""
+    """The word for a change for the worse; empty for any other."""
     ratio, better = comparison.ratio, comparison.metric.better
     if ratio is None or not (ratio > 1 if better == "lower" else ratio < 1 and better == "higher"):
         return ""

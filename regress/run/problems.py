@@ -25,8 +25,8 @@ _DEFINED = re.compile(r"^[ \t]*(?:async[ \t]+)?(def|class)[ \t]+(\w+)", re.MULTI
 def problems_of(by_side: Mapping[str, Sequence[SuiteProblem]]) -> list[SuiteProblem]:
     """The problems of the last side (the head), and those that only another side has.
 
-    The suite is the head's, mostly: a file of it that an older base cannot import holds benchmarks that are new, and fails
-    nothing; no more does one of the base's own suite.
+    The suite is usually the head's: a file of it that an older base cannot import holds new benchmarks and fails nothing.
+    Neither does a file of the base's own suite.
     """
     *others, head = by_side
     found = list(by_side[head])
@@ -52,8 +52,8 @@ def apart(
 
 
 def _touches(problem: SuiteProblem, selection: Selection, benchmarks: Sequence[Benchmark], suite: Path) -> bool:
-    """Whether what cannot be imported may hold a case that is wanted, by what its file defines. Where that cannot be read, and
-    for a pattern that matches nothing that was found, it may."""
+    """Whether what cannot be imported may hold a wanted case, judged by what its file defines. If the file cannot be read, or a
+    pattern matches nothing that was found, it may."""
     text = _text(problem.name, suite)
     if text is None:
         return True

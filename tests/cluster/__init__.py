@@ -1,1 +1,1 @@
-"""What is handed in to a cluster, and what becomes of it."""
+"""What is submitted to a cluster, and what becomes of it."""

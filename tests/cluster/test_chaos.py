@@ -121,5 +121,5 @@ def test_every_event_is_found_once_whatever_happens(site: Site, history: tuple[P
         runs = [Run(folder) for folder in Path(p.root.parent / "shared" / "runs").iterdir()]
         measured = [run for run in runs if not run.plan.key.endswith("-pairs")]
         assert rounds_of(p, kind).keys() == set(shas)
-        if len(measured) == 1:  # else a task was given up, and handed in by a new run
+        if len(measured) == 1:  # else a task was given up, and submitted by a new run
             assert rounds_of(p, kind) == once(shas, measured[0], kind)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import socket
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,14 +16,14 @@ from regress.cluster.engine import Attached, Gone, Place, Queued, Refused
 from regress.cluster.plan import Plan, Task
 from regress.cluster.runs import Attempt, Driver, End, Run, create, find, write
 from regress.commands.sweep import following
-from regress.commands.sweep.done import FILE, Tried
+from regress.commands.sweep.done import FILE, Done, Suite, Tried
 from regress.commands.sweep.following import Followed, alone, follow
 from regress.history import Store
 from regress.history.kept import StateFile
-from regress.model import Kind
+from regress.model import Case, Kind
 from regress.session import Request, Session
 from tests.conftest import Project
-from tests.history.samples import BOX, ENV, SHA, benchmark, side, taken
+from tests.history.samples import BOX, ENV, OTHER_SHA, SHA, benchmark, side, taken
 
 H100 = Kind("h100")
 
@@ -136,7 +137,7 @@ WAITS = {("h100", 0): Queued("waiting", "Resources")}
 RUNS = {("h100", 0): Queued("running", node="node7")}
 
 
-def test_what_is_new_is_handed_in_and_what_has_ended_is_merged_once(place: Place_) -> None:
+def test_what_is_new_is_submitted_and_what_has_ended_is_merged_once(place: Place_) -> None:
     def steps() -> Iterator[Any]:
         yield {}
         yield WAITS
@@ -158,7 +159,7 @@ def test_a_kind_that_is_refused_is_said_and_nothing_is_lost(place: Place_) -> No
     engine = Scripted(place.run, iter([{}]), refuses=("h100",))
     with pytest.raises(Refused, match="takes no job"):
         place.follow(engine)
-    assert place.run.handed_in == ()
+    assert place.run.submitted == ()
     assert place.told.notes == ['h100: Slurm takes no job of kind h100: Invalid account; fix: correct "h100"']
 
 
@@ -242,7 +243,7 @@ def test_a_node_on_which_two_attempts_died_gets_no_third_and_the_last_error_is_t
     assert (found.given_up, place.rounds, found.settled) == (1, 0, True)
 
 
-def test_what_slurm_has_requeued_is_not_handed_in_by_us(place: Place_) -> None:
+def test_what_slurm_has_requeued_is_not_submitted_by_us(place: Place_) -> None:
     """Preempted: told to end, and begun again by Slurm itself."""
 
     def steps() -> Iterator[Any]:
@@ -258,13 +259,19 @@ def test_what_slurm_has_requeued_is_not_handed_in_by_us(place: Place_) -> None:
     assert not any("begun again" in note for note in place.told.notes), "nothing died"
 
 
+@pytest.mark.parametrize("late_s", [0.0, 0.02])
 @pytest.mark.parametrize("begun", [False, True])
-def test_what_was_cancelled_is_said_and_the_same_command_hands_it_in_again(place: Place_, begun: bool) -> None:
+def test_what_was_cancelled_is_said_and_the_same_command_submits_it_again(
+    place: Place_, begun: bool, late_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where its end might be written and not be seen yet, which the next driver waits for too."""
+    monkeypatch.setattr(following, "LATE_S", late_s)
+
     def steps() -> Iterator[Any]:
         yield {}
         if begun:
             place.attempt(end=End(130))
-        yield {}
+        yield from itertools.repeat({})
 
     gone = {("h100", 0): Gone("cancelled")} if begun else {}  # one that waited is unknown to Slurm afterwards
     found = place.follow(Scripted(place.run, steps(), ends=gone))
@@ -272,7 +279,8 @@ def test_what_was_cancelled_is_said_and_the_same_command_hands_it_in_again(place
     assert find(place.run.folder.parents[1], "key") is not None
 
     def later() -> Iterator[Any]:
-        yield {}
+        while not engine.submitted:
+            yield {}
         place.attempt(job="1", end=End(0))
         yield {}
 
@@ -295,6 +303,23 @@ def test_commits_that_cannot_be_measured_are_named_and_not_tried_without_end(pla
     log = place.run.log("h100", 0)
     assert found.warnings == [f"h100: ffffffff was left out: it does not build: exit code 2    # log: {log}"]
     assert StateFile(place.session.cache / FILE, "commits", dict[str, Tried]).read() == {"f" * 40: {"x b": "1"}}
+
+
+def test_a_commit_that_builds_on_no_node_is_given_up_after_three_sweeps(
+    place: Place_, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite = Suite(ENV, {benchmark().name: benchmark()}, (Case(benchmark().name),), 2)
+    lacking = []
+    for number in range(3):
+        with monkeypatch.context() as patched:
+            patched.setenv("REGRESS_CACHE_DIR", str(tmp_path / f"node{number}"))
+            node = Done(Session(place.session.request), suite, retry=True)
+            node.unbuilt(OTHER_SHA, "nvcc fails")
+        place.run = create(tmp_path / str(number), place.run.plan)
+        place.attempt(end=End(3, measured=1, tried=node.tried))
+        place.follow(Scripted(place.run, iter([{}])))
+        lacking.append(bool(Done(place.session, suite, retry=False).missing(OTHER_SHA)))
+    assert lacking == [True, True, False]
 
 
 def test_what_is_killed_between_two_writes_merges_the_same_attempt_again(place: Place_, monkeypatch: Any) -> None:

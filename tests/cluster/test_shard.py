@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import errno
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from regress.cluster.runs import Attempt, End, Run, read, write
+from regress.cluster.plan import GROUP, Plan, Task
+from regress.cluster.runs import Attempt, End, Run, costs_of, create, read, write
 from regress.commands.shard import require_alike, shard
 from regress.errors import NothingMeasured, RegressError, StoreError
+from regress.git import publish
+from regress.history import Store
+from regress.model import Kind
+from regress.session import Request, Session
 from tests.cluster.test_following import Place_, Told, place
+from tests.commands.test_cluster import local
+from tests.conftest import Project
 
 __all__ = ["place"]
 
@@ -57,3 +66,30 @@ def test_a_shared_disk_that_fills_up_ends_the_attempt_and_names_what_it_could_no
     assert str(place.run.folder / "h100" / "end.json") in raised.value.what
     assert raised.value.why.startswith("no space left on device")
     assert not (place.run.folder / "h100" / "end.json").exists()
+
+
+@pytest.mark.slow
+def test_a_task_of_many_commits_has_the_anchor_in_each_group(
+    project: Callable[..., Project], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REGRESS_SCRATCH", str(tmp_path / "scratch"))
+    p, shas = local(project, [50e-6] * (GROUP + 3))
+    session, anchor = Session(Request(p.root)), shas[-1]
+    publish(session.repository, anchor, tmp_path / "repository.git", "key")
+    task = Task(0, tuple(shas), anchor)
+    run = create(tmp_path, Plan("key", "", anchor, "asv.conf.json", {"h100": (task,)}))
+    shard(run.folder, "h100", 0, Told())
+    (attempt,) = run.attempts("h100", 0)
+    assert attempt.end is not None
+    assert (attempt.end.code, attempt.end.measured, attempt.end.cases) == (0, len(shas), 2)
+    store = Store(attempt.results)
+    by_run = {
+        sha: Counter(round.run for recorded in store.load(sha, "h100").recorded for round in recorded.rounds)
+        for sha in shas
+    }
+    assert [sorted(by_run[sha].values()) for sha in shas] == [*[[4]] * (GROUP + 2), [4, 4]], "two rounds of two cases"
+    assert set().union(*by_run.values()) == set(by_run[anchor]), "what was in turn was so with the anchor"
+    costs = costs_of(tmp_path, Kind("h100"))
+    assert costs is not None
+    assert costs.start_s > 0
+    assert costs.case_s > 0

@@ -13,7 +13,7 @@ import pytest
 
 from regress.cluster.engine import Gone, Refused
 from regress.cluster.plan import Plan, Task
-from regress.cluster.runs import HandedIn, Run, create
+from regress.cluster.runs import Run, Submitted, create
 from regress.cluster.slurm import Slurm
 from regress.model import Cluster, Kind
 from tests.cluster.site import Site, until
@@ -35,14 +35,14 @@ def run(tmp_path: Path) -> Run:
     return create(tmp_path, Plan("key", "", "", "asv.conf.json", tasks))
 
 
-def handed_in(
+def submitted(
     engine: Slurm, run: Run, what: str, monkeypatch: pytest.MonkeyPatch, tasks: tuple[int, ...] = (0,)
 ) -> str:
     """A job that does something else than measure."""
     monkeypatch.setattr("regress.cluster.slurm.script", lambda *_, **__: f"#!/bin/bash\n{what}\n")
     job = engine.submit(run, H100, tasks)
     assert job is not None
-    run.hand_in(HandedIn("h100", job, tasks))
+    run.add(Submitted("h100", job, tasks))
     return job
 
 
@@ -52,7 +52,7 @@ def states(engine: Slurm, run: Run) -> dict[Any, str]:
 
 def test_tasks_wait_run_and_end_as_slurm_says(site: Site, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = Slurm(Cluster())
-    job = handed_in(engine, run, "sleep 60", monkeypatch, tasks=(0, 1, 2, 3))
+    job = submitted(engine, run, "sleep 60", monkeypatch, tasks=(0, 1, 2, 3))
     until(lambda: sorted(states(engine, run).values()) == ["running", "running", "waiting", "waiting"], "two of four")
     queued = engine.queued(run) or {}
     assert {each.why for each in queued.values() if each.state == "waiting"} == {"JobArrayTaskLimit"}, "at_most is 2"
@@ -70,11 +70,11 @@ def test_tasks_wait_run_and_end_as_slurm_says(site: Site, run: Run, monkeypatch:
 
 def test_what_ends_badly_is_said_in_words(site: Site, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = Slurm(Cluster())
-    job = handed_in(engine, run, "exit 7", monkeypatch)
+    job = submitted(engine, run, "exit 7", monkeypatch)
     until(lambda: engine.gone(run, "h100", 0, job).how == "failed", "the end")
     assert re.fullmatch(r"it ended with exit code 7 on h[12]", engine.gone(run, "h100", 0, job).why)
     assert engine.gone(run, "h100", 0, "4711") == Gone("unknown")
-    job = handed_in(engine, run, "true", monkeypatch)
+    job = submitted(engine, run, "true", monkeypatch)
     until(lambda: engine.gone(run, "h100", 0, job).how == "ended", "the end")
 
 
@@ -136,7 +136,7 @@ def test_a_controller_that_is_down_refuses_no_job(
     says(tmp_path / "bin", monkeypatch, "squeue", "slurm_load_jobs error: Unable to contact slurm controller", code=1)
     engine = Slurm(Cluster())
     assert engine.submit(run, H100, [0]) is None
-    run.hand_in(HandedIn("h100", "7", (0,)))
+    run.add(Submitted("h100", "7", (0,)))
     assert engine.queued(run) is None
 
 
@@ -235,7 +235,7 @@ def test_a_sweep_of_two_kinds_survives_its_driver_and_a_killed_task(
     kind, number = next(
         (k, int(path.parent.name[0])) for k in run.plan.tasks for path in folder.glob(f"{k}/*.0/began.json")
     )
-    (job,) = [each.job for each in run.handed_in if each.kind == kind]
+    (job,) = [each.job for each in run.submitted if each.kind == kind]
     site.run("scancel", "--signal=KILL", "--full", f"{job}_{number}")
     result = p.regress("sweep", "ALL", "--on", "all", "--format", "json")
     assert result.code == 1, result.err

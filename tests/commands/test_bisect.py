@@ -17,7 +17,7 @@ import pytest
 from regress.commands.bisect import one_case
 from regress.commands.bisect.ledger import FILE, NAME, Judged, Probed, SavedBisection
 from regress.commands.bisect.search import CommitSearch
-from regress.commands.sweep import _next as after_sweep
+from regress.commands.sweep.reporting import _next as after_sweep
 from regress.compare.ends import Pair
 from regress.errors import NothingMeasured, RegressError, RevisionError
 from regress.git import line_between, merged_by, open_repository

@@ -39,7 +39,11 @@ CARD = {{"scripted-2": 1.06}}.get(os.environ.get("CUDA_VISIBLE_DEVICES"), 1.0)
 def work(): regress_scripted.kernel("work", CARD * {seconds})
 def other(): regress_scripted.kernel("other", CARD * 80e-6)
 """
-KIND = {"at_most": 2, "time": "10m", "setup": ["export CUDA_VISIBLE_DEVICES=scripted-$((REGRESS_SLOT + 1))"]}
+KIND: dict[str, Any] = {
+    "at_most": 2,
+    "time": "10m",
+    "setup": ["export CUDA_VISIBLE_DEVICES=scripted-$((REGRESS_SLOT + 1))"],
+}
 """Two cards, one 6 % slower than the other."""
 
 
@@ -108,11 +112,18 @@ def test_a_sweep_on_two_kinds_is_two_histories_each_with_its_events(project: Cal
     )
 
 
-def test_nodes_read_the_configuration_that_is_not_committed_yet(project: Callable[..., Project]) -> None:
+def test_nodes_read_the_configuration_that_is_not_committed_yet_and_build_where_this_host_cannot(
+    project: Callable[..., Project],
+) -> None:
     p, (sha,) = local(project, [50e-6])
     path = p.root / "asv.conf.json"
     config = json.loads(path.read_text())
-    config["regress"]["cluster"]["kinds"] = {"new": KIND}
+    kind = {**KIND, "setup": [*KIND["setup"], "export COMPILER=here"]}
+    config["regress"] |= {"build": ['test "$COMPILER" = here'], "cluster": {"engine": "local", "kinds": {"new": kind}}}
+    path.write_text(json.dumps(config))
+    result = p.regress("sweep", "ALL", "--on", "new")
+    assert (result.code, "does not build" in result.err) == (5, True), result.err
+    kind["build"] = True
     path.write_text(json.dumps(config))
     result = p.regress("sweep", "ALL", "--on", "new")
     assert result.code == 0, result.out + result.err

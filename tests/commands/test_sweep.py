@@ -18,11 +18,11 @@ from unittest.mock import patch
 
 import pytest
 
-from regress.commands.sweep import _remark
 from regress.commands.sweep.bisecting import wanted
 from regress.commands.sweep.choosing import Asked, choose
 from regress.commands.sweep.done import TRIES
 from regress.commands.sweep.measuring import Sweep
+from regress.commands.sweep.reporting import _remark
 from regress.history import Store
 from regress.history.disk import LOCK_NAME
 from regress.history.sidecar import ENDING

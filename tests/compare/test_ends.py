@@ -126,7 +126,7 @@ def test_the_worst_that_gates_unless_another_is_named() -> None:
     comparison, found, _ = looked(base, head)
     assert comparison is not None
     assert (comparison.metric.name, kind_of(comparison)) == ("peak_memory", "exact")
-    assert EndsSteps(Settings()).others(found) == ["gpu_time regressed too: --metric gpu_time"]
+    assert EndsSteps(Settings()).others(found) == ["gpu_time regressed too (--metric gpu_time)"]
     named, found, _ = looked(base, head, metric="gpu_time")
     assert named is not None
     assert (named.metric.name, kind_of(named)) == ("gpu_time", "noisy")

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from regress.commands.init.classified import MOVABLE, Classified, Kind
-from regress.compare.steps import LOOKS
+from regress.compare.confirming import LOOKS
 from regress.errors import exits
 from regress.git import Repository
 from regress.model import Case, Check, Report

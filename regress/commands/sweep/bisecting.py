@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from regress.commands.bisect import bisect
+from regress.commands.sweep.confirming import size_of
 from regress.errors import Exit, RegressError
-from regress.model import Bisection, Case, Changed, Commit, outside
+from regress.model import Bisection, Case, Commit, outside
 from regress.run.execute import Watcher
 from regress.session import Request
 from regress.trends.events import Events, by_event, by_history
@@ -71,8 +71,8 @@ def wanted(events: Events, histories: Sequence[Sequence[Commit]]) -> Iterator[Wa
     """One for each event that is new: regressions, what stopped giving numbers, then what is tentative; of several cases the
     one that moved most. What many benchmarks did at once says too little of a commit."""
     new = [each for each in outside(events.changes, events.shifts) if each.new and each.point.large]
-    largest = [max(each, key=_size) for history, own in by_history(new, histories) for each in by_event(own, history)]
-    largest.sort(key=_size, reverse=True)
+    largest = [max(each, key=size_of) for history, own in by_history(new, histories) for each in by_event(own, history)]
+    largest.sort(key=size_of, reverse=True)
     ranged = [each for each in largest if len(each.blamed) > 1]
     for each in ranged:
         if each.point.is_open:
@@ -84,7 +84,3 @@ def wanted(events: Events, histories: Sequence[Sequence[Commit]]) -> Iterator[Wa
     for each in ranged:
         if each.point.state == "tentative" and each.point.acknowledged is None:
             yield Wanted(each.case, each.point.good, each.blamed[-1].sha, each.metric.name)
-
-
-def _size(changed: Changed) -> float:
-    return abs(math.log(changed.point.ratio)) if changed.point.ratio else math.inf

@@ -1,12 +1,13 @@
 """A sweep on a cluster: planned here, measured there, followed, merged and judged here.
 
-The driver may end at any time: what it handed in goes on, and the same command takes it up again.
+The driver may end at any time: what it submitted goes on, and the same command takes it up again.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
+import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -17,16 +18,18 @@ from pathlib import Path
 from regress.cluster.engine import Engine, engine_of, placed
 from regress.cluster.plan import MOST_TASKS, Plan, Task, tasks_of
 from regress.cluster.runs import Run, costs_of, create, find, read, write
-from regress.commands.sweep import by_weight, news, off_kind, opened, still_open
+from regress.commands.away import in_this_folder, waited
+from regress.commands.sweep import opened, words_of
 from regress.commands.sweep.cards import anchors
 from regress.commands.sweep.choosing import NEW, Asked, Chosen, choose
 from regress.commands.sweep.confirming import tentative
-from regress.commands.sweep.done import Done
-from regress.commands.sweep.following import Followed, alone, follow
+from regress.commands.sweep.done import Done, Suite
+from regress.commands.sweep.following import Followed, alone, follow, session_of
 from regress.commands.sweep.marks import Mark, Told
 from regress.commands.sweep.measuring import Sweep
+from regress.commands.sweep.reporting import by_weight, news, off_kind, still_open
 from regress.config import cache_dir, kinds_of, written_folders
-from regress.errors import ConfigError, Exit, ranked
+from regress.errors import ConfigError, Exit, NothingMeasured, ranked
 from regress.git import publish
 from regress.history import Store
 from regress.history.merging import SAME_MACHINE
@@ -54,16 +57,11 @@ class On:
     def shared(self) -> Path:
         return Path(self.cluster.shared)
 
-    def of(self, kind: str) -> Session:
-        """The session of a kind, which is a machine of that name."""
-        request = self.session.request
-        return Session(replace(request, overrides={**request.overrides, "machine": kind}))
-
 
 def sweep_on(
     request: Request, asked: Asked, watcher: Watcher, words: str, *, waits: bool = True, budget_s: float = math.inf
 ) -> tuple[Report, Callable[[], None]]:
-    """The sweep, on the kinds of nodes that `words` name; without `waits` one look: what ended is merged, what lacks handed in.
+    """The sweep, on the kinds of nodes that `words` name; without `waits` one look: what ended is merged, what lacks submitted.
     Call what is returned beside the report once people have that: until then what is new in it stays new.
 
     Ctrl-C detaches. A run is over once its news is in a report: what a driver that was killed before has not reported, the
@@ -201,17 +199,15 @@ def _plan(on: On, asked: Asked, key: str, watcher: Watcher) -> tuple[Plan, Chose
     """What each kind lacks, in tasks. The suite is looked over once, here."""
     session = on.session
     session.repository.fetch()
-    first: tuple[Sweep, Chosen] | None = None
+    suite = Suite()
     tasks, left, heads, facts = {}, {}, {}, {}
     for kind in on.kinds:
-        own = on.of(kind.name)
+        own = session_of(on.session, kind.name)
         recorded = own.recorded(kind.name)
         mark = Mark(own, asked.environment)
         chosen = choose(own, asked, recorded, mark.read(recorded) if asked.word == NEW else "")
-        if first is None:
-            first = Sweep(own, chosen, watcher, recorded, asked.environment, asked.retry), chosen
-        swept = first[0]
-        done = Done(own, swept.done.environment, swept.benchmarks, swept.cases, swept.rounds, asked.retry)
+        suite = suite if suite.cases else _suite(on, own, asked, chosen, watcher)
+        done = Done(own, suite, asked.retry)
         lacking = {
             each.sha: [str(case) for case in missing]
             for each in chosen.line
@@ -220,8 +216,8 @@ def _plan(on: On, asked: Asked, key: str, watcher: Watcher) -> tuple[Plan, Chose
         if chosen.after:
             mark.write(chosen.after)
         lacks = [each for each in chosen.line if each.sha in lacking]
-        anchor = anchors(own, chosen.line, swept.names, done.environment, lacks)[:1]
-        every = [str(case) for case in swept.cases]
+        anchor = anchors(own, chosen.line, suite.names, suite.environment, lacks)[:1]
+        every = [str(case) for case in suite.cases]
         costs = costs_of(on.shared, kind)
         wanted = tasks_of(lacking, anchor[0].sha, kind.at_most, every, costs) if lacking else []
         tasks[kind.name] = tuple(wanted[:MOST_TASKS])
@@ -229,8 +225,6 @@ def _plan(on: On, asked: Asked, key: str, watcher: Watcher) -> tuple[Plan, Chose
         heads[kind.name] = chosen.line[-1].sha if asked.word == NEW and not left[kind.name] else ""
         known = Store(own.config.results_dir).machine_facts(kind.name)
         facts[kind.name] = {name: str(known[name]) for name in SAME_MACHINE if known.get(name)}
-    assert first is not None
-    swept, chosen = first
     repository, config, request = session.repository, session.config, session.request
     ours = written_folders(config)  # not the configuration, which nodes read in the tree
     plan = Plan(
@@ -242,14 +236,47 @@ def _plan(on: On, asked: Asked, key: str, watcher: Watcher) -> tuple[Plan, Chose
         left=left,
         heads=heads,
         environment=asked.environment,
-        recorded_in=swept.done.environment,
-        names=tuple(sorted(swept.names)),
+        recorded_in=suite.environment,
+        names=tuple(sorted(suite.names)),
         patterns=request.patterns,
         tags=request.tags,
         settings=_settings(request),
         facts=facts,
     )
     return plan, chosen
+
+
+def _suite(on: On, own: Session, asked: Asked, chosen: Chosen, watcher: Watcher) -> Suite:
+    """The suite, looked over with the newest commit's code: here, or on a node of a kind that builds."""
+    builder = next((kind for kind in on.cluster.kinds.values() if kind.build), None)
+    if not chosen.wanted:
+        return Suite()
+    if builder is None:
+        return Sweep(own, chosen, watcher, own.recorded(own.machine.name), asked.environment, asked.retry).suite
+    file = on.shared / f"suite-{secrets.token_hex(4)}.json"
+    request, given = own.request, _settings(own.request)
+    named = {"--config": request.config_file, "--rounds": given.get("sweep_rounds"), "--device": given.get("device")}
+    options = [str(word) for name, value in named.items() if value for word in (name, value)]
+    watcher.note(f"a node of kind {builder.name} looks the suite over")
+    job = in_this_folder(on.cluster, builder, ["sweep", *words_of(request, asked), *options, "--look", str(file)])
+    code = waited(on.engine.attach(builder, job, f"regress-{file.stem}"), watcher.note)
+    suite = read(file, Suite)
+    file.unlink(missing_ok=True)
+    if code or suite is None:
+        raise NothingMeasured(
+            f"a node of kind {builder.name} could not look the suite over",
+            why=f"its exit code is {code}, and what it said stands above",
+            fix=quoted("regress", "doctor", "--on", builder.name),
+        )
+    return suite
+
+
+def look_over(request: Request, asked: Asked, file: Path, watcher: Watcher) -> None:
+    """What `_suite` has a node do: write what the suite is to the file."""
+    session = opened(request)
+    recorded = session.recorded(session.machine.name)
+    chosen = choose(session, asked, recorded)
+    write(file, Sweep(session, chosen, watcher, recorded, asked.environment, asked.retry).suite)
 
 
 # -- what came of it -----------------------------------------------------------------------------------------------------

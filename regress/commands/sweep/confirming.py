@@ -38,12 +38,13 @@ def confirm(
             break
         watcher.note(f"{counted(len(own), 'change')} between {good[:8]} and {last[:8]}: measured in turn")
         try:
-            report = _checked(request, own, watcher, environment, left_s)
+            cases = tuple(dict.fromkeys(str(change.case) for change in own))
+            report = pair(request, cases, good, last, watcher, environment, left_s)
         except RegressError as error:
             warnings.append(f"{good[:8]} and {last[:8]} could not be measured in turn: {error.what}")
             continue
         pairs += 1
-        _keep(request, own, report)
+        keep_stood(Session(request), good, last, report, {(change.case, change.metric.name) for change in own})
         if Exit.INTERRUPTED in report.exit_codes:
             return Confirmed(pairs, tuple(warnings), interrupted=True)
     return Confirmed(pairs, tuple(warnings))
@@ -52,15 +53,10 @@ def confirm(
 def tentative(changes: Sequence[Changed]) -> Mapping[tuple[str, str], list[Changed]]:
     """What is large and not sure, and nobody has acknowledged, by its ends: what moved most first."""
     found: dict[tuple[str, str], list[Changed]] = {}
-    for each in sorted(changes, key=_size, reverse=True):
+    for each in sorted(changes, key=size_of, reverse=True):
         if each.point.state == "tentative" and each.point.large and each.point.acknowledged is None:
             found.setdefault((each.point.good, each.blamed[-1].sha), []).append(each)
     return found
-
-
-def _checked(request: Request, own: Sequence[Changed], watcher: Watcher, environment: str, left_s: float) -> Report:
-    cases = tuple(dict.fromkeys(str(each.case) for each in own))
-    return pair(request, cases, own[0].point.good, own[0].blamed[-1].sha, watcher, environment, left_s)
 
 
 def pair(
@@ -71,11 +67,6 @@ def pair(
     overrides = {**request.overrides, "budget_s": budget_s}
     about = replace(request, patterns=tuple(cases), tags=(), affected=False, overrides=overrides)
     return check(about, good, last, watcher, environments=(environment, environment))
-
-
-def _keep(request: Request, own: Sequence[Changed], report: Report) -> None:
-    asked = {(each.case, each.metric.name) for each in own}
-    keep_stood(Session(request), own[0].point.good, own[0].blamed[-1].sha, report, asked)
 
 
 def keep_stood(
@@ -91,5 +82,6 @@ def keep_stood(
         keep_unchanged(session.cache, session.machine.name, "check", good, last, found)
 
 
-def _size(changed: Changed) -> float:
+def size_of(changed: Changed) -> float:
+    """How much it moved, up or down."""
     return abs(math.log(changed.point.ratio)) if changed.point.ratio else math.inf

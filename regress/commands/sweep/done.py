@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from regress.compare.pairing import code_differs
 from regress.history import Store
@@ -28,27 +29,35 @@ Tried = tuple[int, str] | str
 TRIES = 3
 
 
+@dataclass(frozen=True)
+class Suite:
+    """What of the suite a sweep measures, as the newest commit has it."""
+
+    environment: str = ""
+    """As it is recorded."""
+    benchmarks: Mapping[str, Benchmark] = field(default_factory=dict)
+    """By name."""
+    cases: tuple[Case, ...] = ()
+    """Those that are wanted."""
+    rounds: int = 0
+    """Of each case."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The benchmarks that cases are wanted of."""
+        return frozenset(case.name for case in self.cases)
+
+
 class Done:
-    """What is known of each commit in one environment on this machine.
+    """What is known of each commit on this machine: which cases of the suite it has results of."""
 
-    `benchmarks` are those that are wanted, by name, as the suite has them now, `cases` their cases, `rounds` how many of each.
-    """
-
-    def __init__(
-        self,
-        session: Session,
-        environment: str,
-        benchmarks: Mapping[str, Benchmark],
-        cases: Sequence[Case],
-        rounds: int,
-        retry: bool,
-    ) -> None:
-        self._session, self.environment = session, environment
-        self._benchmarks, self._cases, self._rounds, self._retry = benchmarks, cases, rounds, retry
+    def __init__(self, session: Session, suite: Suite, retry: bool) -> None:
+        self._session, self.environment = session, suite.environment
+        self._benchmarks, self._cases, self._rounds, self._retry = suite.benchmarks, suite.cases, suite.rounds, retry
         self._store = Store(session.config.results_dir)
         self._cards = session.devices.uuids
         self._kept = StateFile(session.cache / FILE, "commits", dict[str, Tried])
-        build = repr((session.config.settings.build, session.config.settings.env_key, environment))
+        build = repr((session.config.settings.build, session.config.settings.env_key, suite.environment))
         self._build = "build " + hashlib.sha256(build.encode()).hexdigest()[:16]
         self.tried = {} if retry else self._kept.read()
         """By full hash: what did not build, or is not there; with `retry` of this sweep alone."""

@@ -1,4 +1,4 @@
-"""A run that is followed: what lacks is handed in, what has ended is merged, and people are told how far it is."""
+"""A run that is followed: what lacks is submitted, what has ended is merged, and people are told how far it is."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from regress.cluster.engine import Engine, Place, Queued, Refused
-from regress.cluster.runs import End, HandedIn, Run, Taken, read
+from regress.cluster.runs import End, Run, Submitted, Taken, read
 from regress.cluster.states import DEATHS_OF_A_NODE, TRIES, TaskState, state_of
-from regress.commands.sweep.done import Done
+from regress.commands.sweep.done import Done, Suite
 from regress.commands.sweep.marks import Mark
 from regress.history import Merging, add_confirmed
 from regress.model import Kind
@@ -105,6 +105,8 @@ class _Following:
         self.found = Followed()
         self._refused: dict[str, Refused] = {}
         self._missing_since: dict[Place, float] = {}
+        self._inherited: set[Place] = set()
+        """Tasks that were cancelled before this driver came: these are submitted again."""
         self._silent_since = 0.0
         self._told: dict[str, tuple[float, str]] = {}
         self._deaths: Counter[Place] = Counter()
@@ -135,11 +137,11 @@ class _Following:
             time.sleep(min(max(POLL_S[0], PAUSE * (now - changed_s)), POLL_S[1]))
 
     def _step(self, first: bool, end_s: float) -> bool:
-        """Look, merge and submit; no where the engine does not answer."""
+        """Look, merge and submit. False if the engine does not answer."""
         answered = self._look(first)
         if answered:
             self._merge()
-            answered = self._hand_in(first, end_s)
+            answered = self._submit(end_s)
         now = time.monotonic()
         self._silent_since = 0.0 if answered else self._silent_since or now
         silent_s = now - self._silent_since
@@ -153,16 +155,16 @@ class _Following:
     # -- one look --------------------------------------------------------------------------------------------------------
 
     def _look(self, first: bool) -> bool:
-        """How all tasks stand; no where the engine does not answer."""
+        """Find out how all tasks stand. False if the engine does not answer."""
         queued = self._engine.queued(self._run)
         if queued is None:
             return False
         now = time.monotonic()
-        jobs: dict[Place, list[HandedIn]] = {}
-        for job in self._run.handed_in:
+        jobs: dict[Place, list[Submitted]] = {}
+        for job in self._run.submitted:
             for number in job.tasks:
                 jobs.setdefault((job.kind, number), []).append(job)
-        known = {(each.kind, each.task): each for each in self._states}
+        known = {state.place: state for state in self._states}
         states = []
         for kind, tasks in self._run.plan.tasks.items():
             for task in tasks:
@@ -171,16 +173,20 @@ class _Following:
                 if before is not None and before.state in ("in", "given up"):
                     states.append(before)
                 else:
-                    states.append(self._state(place, jobs.get(place, []), queued.get(place), now))
+                    states.append(self._state(place, jobs.get(place, []), queued.get(place), now, first))
         self._states = states
         for each in states:
             self._note_death(each, first)
         return True
 
-    def _state(self, place: Place, jobs: Sequence[HandedIn], queued: Queued | None, now: float) -> TaskState:
+    def _state(
+        self, place: Place, jobs: Sequence[Submitted], queued: Queued | None, now: float, first: bool
+    ) -> TaskState:
         kind, task = place
         attempts = self._run.attempts(kind, task)
         state = state_of(kind, task, attempts, jobs, queued, lambda job: self._engine.gone(self._run, kind, task, job))
+        if first and state.state == "cancelled":
+            self._inherited.add(place)  # also where that shows only once its end is surely not written
         if state.state not in ("again", "cancelled", "given up") or queued is not None:
             self._missing_since.pop(place, None)
             return state
@@ -190,9 +196,8 @@ class _Following:
         return state
 
     def _note_death(self, state: TaskState, first: bool) -> None:
-        place = state.kind, state.task
-        if state.deaths > self._deaths[place]:
-            self._deaths[place] = state.deaths
+        if state.deaths > self._deaths[state.place]:
+            self._deaths[state.place] = state.deaths
             if state.state == "given up":
                 self._watcher.note(f"{state.kind} {state.task}: {state.why}; given up after {state.deaths} attempts")
             elif not first:
@@ -239,24 +244,24 @@ class _Following:
 
     def _note_tried(self, kind: str, end: End) -> None:
         """Remember what was confirmed, and what did not build or commits do not have: that is not tried without end."""
-        session = self._of(kind)
+        session = session_of(self._session, kind)
         if end.confirmed:
             add_confirmed(session.cache, kind, end.confirmed)
         if end.tried:
-            Done(session, self._run.plan.recorded_in, {}, (), 0, retry=False).take(end.tried)
+            Done(session, Suite(self._run.plan.recorded_in), retry=False).take(end.tried)
 
-    def _of(self, kind: str) -> Session:
-        request = self._session.request
-        return Session(replace(request, overrides={**request.overrides, "machine": kind}))
+    # -- submitting ------------------------------------------------------------------------------------------------------
 
-    # -- handing in ------------------------------------------------------------------------------------------------------
-
-    def _hand_in(self, first: bool, end_s: float) -> bool:
-        """Submit what is new, what died and may be tried again, and what somebody cancelled before this driver came; no where
+    def _submit(self, end_s: float) -> bool:
+        """Submit what is new, what died and may be tried again, and what somebody cancelled before this driver came. False if
         the engine does not answer."""
-        wanted = ("new", "again", "cancelled") if first else ("new", "again")
         for name, kind in self._kinds.items():
-            due = [each.task for each in self._states if each.kind == name and each.state in wanted]
+            due = [
+                each.task
+                for each in self._states
+                if each.kind == name
+                and (each.state in ("new", "again") or (each.state == "cancelled" and each.place in self._inherited))
+            ]
             if not due or name in self._refused or time.monotonic() + kind.time_s > end_s:
                 continue
             nodes = Counter(node for each in self._states if each.kind == name for node in each.on)
@@ -271,7 +276,8 @@ class _Following:
                 continue
             if job is None:
                 return False
-            self._run.hand_in(HandedIn(name, job, tuple(due)))
+            self._run.add(Submitted(name, job, tuple(due)))
+            self._inherited.difference_update((name, task) for task in due)
             self._states = [
                 replace(each, state="waiting") if each.kind == name and each.task in due else each
                 for each in self._states
@@ -281,7 +287,7 @@ class _Following:
     def _stop_waiting(self) -> None:
         """The budget is over: what runs is waited for, and nothing else begins."""
         self._over_budget = True
-        self._engine.cancel(self._run, [(each.kind, each.task) for each in self._states if each.state == "waiting"])
+        self._engine.cancel(self._run, [each.place for each in self._states if each.state == "waiting"])
 
     # -- telling people --------------------------------------------------------------------------------------------------
 
@@ -306,7 +312,7 @@ class _Following:
         return line
 
     def _tell_once(self, about: str, text: str) -> None:
-        """Not the same again, and not more often than once in a while."""
+        """Say it, but not the same again, and not more often than every TELL_S."""
         now = time.monotonic()
         told_s, before = self._told.get(about, (-TELL_S, ""))
         if now - told_s >= TELL_S and text != before:
@@ -352,7 +358,13 @@ class _Following:
             for kind, head in plan.heads.items():
                 whole = all(each.state == "in" for each in self._states if each.kind == kind)
                 if head and whole and not found.failed:
-                    Mark(self._of(kind), plan.environment).write(head)
+                    Mark(session_of(self._session, kind), plan.environment).write(head)
+
+
+def session_of(session: Session, kind: str) -> Session:
+    """The session of a kind of nodes, which is a machine of that name."""
+    request = session.request
+    return Session(replace(request, overrides={**request.overrides, "machine": kind}))
 
 
 def last_error(log: Path) -> str:

@@ -16,7 +16,7 @@ from functools import cached_property
 
 from regress.commands.sweep.cards import anchors, has_several, spread
 from regress.commands.sweep.choosing import Chosen
-from regress.commands.sweep.done import Done, Missing
+from regress.commands.sweep.done import Done, Missing, Suite
 from regress.commands.sweep.order import next_places
 from regress.compare.rule import host_gates
 from regress.config import environment as environment_of
@@ -81,8 +81,7 @@ class Sweep:
         self.device = ""
         self.interrupted = False
         self.cases: list[Case] = []
-        self.benchmarks: Mapping[str, Benchmark] = {}
-        """The suite's, by name."""
+        self.suite = Suite()
         self._had: Numbers = {}
         """What gave numbers before, and cannot be imported with the newest commit's code."""
         self.done = self._look_over()
@@ -100,7 +99,7 @@ class Sweep:
     @property
     def names(self) -> frozenset[str]:
         """The benchmarks that it is about."""
-        return frozenset(case.name for case in self.cases)
+        return self.suite.names
 
     # -- before ----------------------------------------------------------------------------------------------------------
 
@@ -119,8 +118,8 @@ class Sweep:
             identity = identity_of(prepared, python)
             for each in (each for each in self._chosen.line if each.sha in self._chosen.wanted):
                 complete(self._session, self._side(each), identity)
-            self.benchmarks = benchmarks
-            done = Done(self._session, identity.name, benchmarks, self.cases, self.rounds, self._retry)
+            self.suite = Suite(identity.name, benchmarks, tuple(self.cases), self.rounds)
+            done = Done(self._session, self.suite, self._retry)
             for sha, failed in unbuilt.items():
                 if done.missing(sha):
                     done.unbuilt(sha, failed.what)

@@ -182,7 +182,10 @@ def _manifest(folder: Path) -> _Manifest:
     """What the folder was made from; nothing if there is no folder, or it has another format."""
     path = folder / MANIFEST
     try:
-        return _decoded(path.read_bytes())
+        found = msgspec.json.decode(path.read_bytes(), type=_Manifest)
+        return found if found.format == FORMAT else _Manifest()
+    except msgspec.MsgspecError:
+        return _Manifest()
     except FileNotFoundError:
         pass
     except OSError as error:
@@ -194,14 +197,6 @@ def _manifest(folder: Path) -> _Manifest:
             fix='give "report_dir" under "regress" in asv.conf.json a folder of its own',
         )
     return _Manifest()
-
-
-def _decoded(data: bytes) -> _Manifest:
-    try:
-        found = msgspec.json.decode(data, type=_Manifest)
-    except msgspec.MsgspecError:
-        return _Manifest()
-    return found if found.format == FORMAT else _Manifest()
 
 
 def _write_manifest(folder: Path, manifest: _Manifest) -> None:

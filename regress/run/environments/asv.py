@@ -46,7 +46,7 @@ def prepare(side: Side, environment: Environment, site: BuildSite) -> Prepared:
     """Have the side's commit installed in the environment. A working tree with changes is installed as the commit that it
     would be.
 
-    Raises NothingMeasured where asv has or can make no such environment, BuildFailed (head) or NothingMeasured (base) where
+    Raises NothingMeasured if asv has or can make no such environment, BuildFailed (head) or NothingMeasured (base) if
     the project cannot be built and installed in it.
     """
     work = _Work(side, environment, site)
