@@ -29,6 +29,7 @@ from regress.run.environments import Prepared
 from regress.run.processes import Processes
 from regress.run.servers import LOG_TAIL_BYTES, Died
 from regress.run.shell import ended
+from regress.text.wording import reason
 
 OUTPUT, PYTHON = "{output}", "{python}"
 
@@ -99,7 +100,7 @@ class Programs:
         try:
             found = benchmarks_of(documents, program.name)
         except DocumentError as error:
-            problems.append(_problem(program, Failure("error", f"{error.what}: {error.why}")))
+            problems.append(_problem(program, Failure("error", error.cause)))
             return {}
         return {name: _declared(each, program) for name, each in found.items()}
 
@@ -261,7 +262,7 @@ def _ended_badly(code: int, said: str) -> Failure:
 
 
 def _not_started(program: str, side: Prepared, folder: Path, error: OSError) -> str:
-    why = (error.strerror or str(error)).lower()
+    why = reason(error)
     there = "" if folder.is_dir() else f", because there is no folder {os.path.relpath(folder, side.tree)}"
     return f'{program} cannot be run on {side.side.label}: {why}{there}; set "build" in the configuration to build it'
 
