@@ -1,4 +1,5 @@
-"""The page of a profile: one file, which any export of GPUProfiler can be dropped onto."""
+"""Pages that are one file: of a profile, onto which any export of GPUProfiler can be dropped; and of an explanation, with the
+timelines of both sides one above the other."""
 
 from __future__ import annotations
 
@@ -6,12 +7,12 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from regress.model import Comparison, Report
+from regress.model import Comparison, Explained, Report
 from regress.profiles import Profile
 from regress.report.calls import totals_against
-from regress.report.html.account import kernels_of
+from regress.report.html.account import account, kernels_of
 from regress.report.html.folder import write_alone
-from regress.report.html.page import profile_page, script_of
+from regress.report.html.page import explained_page, profile_page, script_of
 from regress.report.json import document
 from regress.report.summary import place, sides
 from regress.text.style import Style
@@ -84,4 +85,33 @@ def _comparison(each: Comparison) -> dict[str, Any]:
         "low": each.low,
         "high": each.high,
         "reasons": each.reasons,
+    }
+
+
+# -- an explanation ----------------------------------------------------------------------------------------------------
+
+
+def write_explained(report: Report, path: Path) -> None:
+    """Write the page of what the report explains. Raises RegressError if it cannot be written."""
+    compared = [f"{label} {commit} {subject}" for label, commit, subject, *_ in sides(report, Style())]
+    data = {
+        "lede": " · ".join(filter(None, [*compared, place(report)])),
+        "cases": [_explanation(each, report) for each in report.explained],
+    }
+    title = str(report.explained[0].case) if report.explained else "nothing"
+    write_alone(path, "--html", explained_page(title, [script_of("explained", "", data)]))
+
+
+def _explanation(each: Explained, report: Report) -> dict[str, Any]:
+    said = account(each)
+    return {
+        **said,
+        "timelines": [
+            {"side": name, "lane": one.lane, "name": one.name, "start_s": one.start_s, "duration_s": one.duration_s}
+            for name, side in (("base", each.base), ("head", each.head))
+            for one in (side.timeline if side is not None else ())
+        ],
+        "files": each.files,
+        "commits": [f"{one.short} {one.subject}" for one in reversed(each.commits)],
+        "warnings": [*said["warnings"], *report.warnings],
     }
