@@ -11,7 +11,7 @@ clock = "wall"
 
 
 def block(size: int) -> torch.Tensor:
-    """Memory of so many bytes, as torch's caching allocator gives it."""
+    """Memory of that many bytes from torch's caching allocator."""
     return torch.empty(size, dtype=torch.uint8, device=common.DEVICE)
 
 

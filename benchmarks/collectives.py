@@ -25,7 +25,7 @@ DTYPES = ["float32", "bfloat16"]
 
 
 class Collective:
-    """A process group, and a buffer of so many bytes: one part for each rank, of which each link carries so many `parts`."""
+    """A process group, and a buffer of that many bytes: one part for each rank; each link carries `parts` of them."""
 
     params = [SIZES, DTYPES]
     param_names = ["bytes", "dtype"]

@@ -58,7 +58,7 @@ class Start:
 
 
 def taken(side: str, cases: int, count: int = 5) -> list[Round]:
-    """Rounds of so many cases, with a value that differs from round to round by 1 %."""
+    """Rounds of that many cases, with a value that differs from round to round by 1 %."""
 
     def one(case: int, order: int) -> Round:
         value = random.lognormvariate(0, 0.01) * 1e-5

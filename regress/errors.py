@@ -18,9 +18,7 @@ from __future__ import annotations
 
 import enum
 import re
-import shlex
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Literal
 
 State = Literal["", "PASS", "FAIL", "UNDECIDED", "NOTHING", "INTERRUPTED", "ERROR", "FOUND"]
@@ -121,17 +119,3 @@ class NoDevice(NothingMeasured):
 def without_password(address: str) -> str:
     """The address of a repository as it may be shown: of one of the web without user, password or token."""
     return re.sub(r"^(https?://)[^/@]*@", r"\1", address)
-
-
-def quoted(*words: str | Path) -> str:
-    """A command line that a shell takes apart into these words, in one line of text that can be printed."""
-    texts = map(str, words)
-    return " ".join(shlex.quote(word) if word.isprintable() else _written_out(word) for word in texts)
-
-
-def _written_out(word: str) -> str:
-    """A word with characters that cannot be printed, as bash and zsh read it."""
-    written = {"\\": "\\\\", "'": "\\'"}
-    return (
-        "$'" + "".join(written.get(each, each) if each.isprintable() else f"\\U{ord(each):08x}" for each in word) + "'"
-    )

@@ -11,10 +11,10 @@ from typing import Any
 
 from regress import config as configuration
 from regress.config import Config
-from regress.errors import quoted
 from regress.git import Clone, Repository, open_repository
 from regress.history import this_machine
 from regress.model import Commit, Machine, Side
+from regress.text.wording import quoted
 
 
 def _unheard(text: str) -> None:

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 __all__ = [
     "MISSING",
     "budget_words",
-    "counted",
     "format_ago",
     "format_alike",
     "format_bytes",
@@ -265,8 +264,3 @@ def _age(seconds: float) -> str:
         if seconds < limit:
             return f"{seconds / size:.0f} {word}"
     return f"{seconds / _YEAR:.0f} years"
-
-
-def counted(number: int, noun: str) -> str:
-    """ "1 case", "2 cases"."""
-    return f"{number} {noun}" + ("" if number == 1 else "s")

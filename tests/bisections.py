@@ -15,7 +15,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from regress.compare.bisection import MOST, SURE, CandidateRange, Search
+from regress.compare.bisection import MOST_PAIRS, SURE, CandidateRange, Search
 from regress.compare.ends import SHARE, EndsSteps, differences, judged, kind_of, pairs_of, verifying_rounds
 from regress.model import Benchmark, Case, Measured, Protocol, Round, Settings, Verdict
 
@@ -161,7 +161,7 @@ def plain(model: Model, runs: int, seed: int) -> Tally:
         low, high, builds, pairs = -1, own.count - 1, 0, 0
         while high - low > 1:
             middle, says, here = (low + high) // 2, 0.0, 0
-            while (abs(says) < bound and here < MOST) or here < 2:
+            while (abs(says) < bound and here < MOST_PAIRS) or here < 2:
                 (value,) = own.pairs(-1, middle, 1, dice)
                 says += max(-3.0, min(3.0, (value - size / 2) * size / variance))
                 here += 1

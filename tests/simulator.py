@@ -25,8 +25,8 @@ from unittest.mock import patch
 import numpy as np
 
 from regress.compare import compare, judge
-from regress.compare.steps import CONFIRMING, EXTREME, LOOKS, CheckSteps
-from regress.compare.steps import _far as changes_off
+from regress.compare.confirming import EXTREME, LOOKS, far_off
+from regress.compare.steps import CONFIRMING, CheckSteps
 from regress.model import (
     Against,
     Batch,
@@ -272,7 +272,7 @@ def looked_at(ratio: float, repetitions: int, noise: Noise, seed: int) -> list[L
         (seen,) = compare(base, head, check.benchmarks["head"], check.settings)
         confirming = sum(each.side == "head" and each.order >= CONFIRMING for each in check.rounds)
         claimed = done.verdict in (Verdict.REGRESSED, Verdict.IMPROVED)
-        found.append(Looked(changes_off(seen), confirming == LOOKS[0], claimed))
+        found.append(Looked(far_off(seen), confirming == LOOKS[0], claimed))
     return found
 
 

@@ -5,8 +5,8 @@
     python benchmarks/versus/collectives.py --parts sizes,planted   some of the parts: sizes, same, planted, hung
 
 `sizes` prints for each collective and size the time of a call, the bus bandwidth, how much rounds differ (standard deviation of
-their logarithms), and beside it the time by a loop of torch alone: so many calls between two events, or readings of the clock,
-the slowest rank, the median of seven. `same` checks a commit against itself. `planted` checks against a commit with one rank
+their logarithms), and beside it the time by a loop of torch alone: calls between two events, or readings of the clock, the
+slowest rank, the median of seven. `same` checks a commit against itself. `planted` checks against a commit with one rank
 that works 10 % longer before it meets the other, with a tensor 8 % larger, and with float32 in place of bfloat16. In `hung` one
 rank never comes. Needs torch in this Python.
 """

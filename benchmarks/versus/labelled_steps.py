@@ -194,7 +194,7 @@ DETECTORS: Mapping[str, tuple[Detector, int]] = {
 
 
 def timed(detect: Detector, values: Sequence[float], times: int) -> tuple[list[int], float]:
-    """What is detected, and the least seconds of so many times."""
+    """What is detected, and the least seconds of that many runs."""
     least = math.inf
     for _ in range(times):
         start = time.perf_counter()
@@ -239,7 +239,7 @@ def compare_detectors(every: Sequence[Labelled]) -> None:
 # -- night by night ------------------------------------------------------------------------------------------------------
 
 FIRST, KNOWN = 30, 400
-"""The first night has so many versions before it, and no night looks at more than so many."""
+"""The versions before the first night, and the most that any night looks at."""
 
 
 def nightly(every: Sequence[Labelled]) -> None:

@@ -3,8 +3,8 @@
     python benchmarks/versus/lanes.py                        the cases of this suite that are tagged `core`, on GPUs 0 and 1
     python benchmarks/versus/lanes.py --gpus all --rounds 40
     python benchmarks/versus/lanes.py -b softmax             other cases: words for `regress run`
-    python benchmarks/versus/lanes.py --products 80,4096     so many cases of one long kernel, a float32 product of this size
-    python benchmarks/versus/lanes.py --scripted 36,4        no GPU: so many cases beside others, and so many that are measured
+    python benchmarks/versus/lanes.py --products 80,4096     that many cases of one long kernel, a float32 product of this size
+    python benchmarks/versus/lanes.py --scripted 36,4        no GPU: the number of cases beside others, and of those measured
                                                              alone, on scripted devices that take the time of real ones
 
 Prints the seconds of `regress run` from start to end with one GPU and with all, and their ratio; then the same for the seconds
@@ -183,8 +183,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gpus", default="0,1", help="those to compare with the first of them [0,1]")
     parser.add_argument("--rounds", default="20", help="of every case [20]")
-    parser.add_argument("--scripted", default="", metavar="BESIDE,ALONE", help="so many cases on scripted devices")
-    parser.add_argument("--products", default="", metavar="CASES,SIZE", help="so many cases of a float32 product")
+    parser.add_argument("--scripted", default="", metavar="BESIDE,ALONE", help="numbers of cases on scripted devices")
+    parser.add_argument("--products", default="", metavar="CASES,SIZE", help="that many cases of a float32 product")
     options, words = parser.parse_known_args()
     written = options.scripted or options.products
     wanted = ("--rounds", options.rounds, *(words or (() if written else ("--tag", "core"))))

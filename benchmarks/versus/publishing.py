@@ -7,7 +7,7 @@
 The report is written for all commits but the newest one, then with results of a few benchmarks at that one, then of all, then
 once more with nothing new. Both tools find the change points of every series. Printed are seconds from start to end, and those
 of processors, which tell more where others use the machine too; both programs have their modules compiled before. `--asv`
-(with --history always, but for --no-asv) runs `asv publish` on the same files; it writes everything anew each time. Where there
+(with --history always, but for --no-asv) runs `asv publish` on the same files; it always writes everything. Where there
 is a Chromium and playwright, the report is opened in it, from its file: until the overview is there, until a benchmark is, and
 how long a key in the search takes. All in one run; nothing is asserted.
 """

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from regress.compare.rule import Rule
 from regress.model import Settings, metric_of
-from regress.stats.welch import welch
+from regress.stats.ttests import welch
 
 SCREEN, CONFIRM = 5, 6
 """Rounds a side of a check, and of the confirmation."""

@@ -22,7 +22,6 @@ parsed again before it is given back.
 from __future__ import annotations
 
 import datetime
-import difflib
 import json
 import re
 import sys
@@ -33,13 +32,12 @@ from typing import Any
 from regress.errors import ConfigError
 from regress.files import read_bytes
 from regress.model import ACK_KINDS, LIFTED, METRICS, NEXT_TAG, Acknowledgement
+from regress.text.wording import correction
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:  # the same parser, by another name
     import tomli as tomllib
-
-__all__ = ["added", "named", "parse", "read", "removed", "replaced", "until_of"]
 
 HEADER = """\
 # Acknowledged regressions, for regress: why they are acceptable, and until when. Commit an entry with the change it is about.
@@ -102,7 +100,7 @@ def named(entries: Sequence[Acknowledgement], pattern: str, metric: str = "") ->
 
 def until_of(words: str) -> str:
     """What `until` is as the file has it: "next tag", "lifted", a date in ISO's format, or the name of a tag. Raises
-    ValueError for what is none of them."""
+    ValueError for anything else."""
     text = words.strip()
     if text.lower() in (NEXT_TAG, LIFTED):
         return text.lower()
@@ -140,7 +138,9 @@ def _entry(table: dict[str, Any], name: str, line: int) -> Acknowledgement:
 
     for key in table:
         if key not in _KEYS:
-            raise wrong(f'has an unknown key "{key}"', "known are " + ", ".join(_KEYS), _near(key, _KEYS, "remove it"))
+            raise wrong(
+                f'has an unknown key "{key}"', "known are " + ", ".join(_KEYS), correction(key, _KEYS, "remove it")
+            )
     for key in ("benchmark", "kind", "reason"):
         if key not in table:
             raise wrong(
@@ -148,10 +148,14 @@ def _entry(table: dict[str, Any], name: str, line: int) -> Acknowledgement:
             )
     kind, metric = text("kind"), text("metric")
     if kind not in ACK_KINDS:
-        raise wrong(f'has the kind "{kind}"', "known are " + ", ".join(ACK_KINDS), _near(kind, ACK_KINDS, "take one"))
+        raise wrong(
+            f'has the kind "{kind}"', "known are " + ", ".join(ACK_KINDS), correction(kind, ACK_KINDS, "take one")
+        )
     if metric and metric not in (*METRICS, "value"):
         known = (*METRICS, "value")
-        raise wrong(f'has the metric "{metric}"', "known are " + ", ".join(known), _near(metric, known, "take one"))
+        raise wrong(
+            f'has the metric "{metric}"', "known are " + ", ".join(known), correction(metric, known, "take one")
+        )
     pattern = text("benchmark")
     if not _is_pattern(pattern):
         why = "it is neither the name of a benchmark nor a regular expression"
@@ -194,11 +198,6 @@ def _is_pattern(text: str) -> bool:
     except re.error:
         return bool(re.fullmatch(r"[\w.]+\(.*\)", text, re.DOTALL))
     return True
-
-
-def _near(word: str, known: Sequence[str], otherwise: str) -> str:
-    near = difflib.get_close_matches(word, known, n=1)
-    return f'write "{near[0]}"' if near else otherwise
 
 
 # -- changing ------------------------------------------------------------------------------------------------------------

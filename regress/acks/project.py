@@ -10,11 +10,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from regress.acks.file import read
 from regress.acks.review import Ancestry, Review
 from regress.config import acks_file
-from regress.errors import StoreError, quoted
+from regress.errors import StoreError
 from regress.history import last_verdicts, remember_verdicts
 from regress.history.loading import read_benchmarks
 from regress.model import METRICS, Breakage, Case, Comparison, Metric, Reviewed, Side
 from regress.project import Project
+from regress.text.wording import quoted
 
 REVERSALS = 3
 """Verdicts taken back on a case after which it is better kept apart."""

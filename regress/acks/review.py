@@ -1,4 +1,4 @@
-"""What was seen before: acknowledgements matched with comparisons and change points.
+"""Acknowledgements, matched with comparisons and change points.
 
 A verdict stays what it is; an acknowledgement that acts on it keeps it from being an alarm.
 
@@ -9,10 +9,10 @@ A verdict stays what it is; an acknowledgement that acts on it keeps it from bei
 
 On machines that a job shares with others, what the host's clock reads is noise without an entry.
 
-A level is a ratio to the value at `since`, and a base may have a part of it. One that descends from `seen` has all of it. Of
-any other its own copy of the file tells, as an entry lands together with the change that it is about: what it accepts is in the
-base, and the ratio of both levels is left for the head. That holds through a rebase, a squash and on another machine, which
-neither hashes nor seconds survive.
+A level is a ratio to the value at `since`, and a base may already have a part of it. A base that descends from `seen` has all
+of it. Any other base says so in its own copy of the file, because an entry lands together with its change: what that copy
+accepts is in the base, and the ratio of both levels is left for the head. This survives a rebase, a squash and another machine,
+which hashes and seconds do not.
 
 `until`: "next tag" ends at the first tag that has the entry in its own copy of the file. A tag that the head itself bears is
 what the head is released as, and ends nothing yet. A date counts to its end.
@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Protocol
 
 from regress.acks.file import parse
-from regress.errors import ConfigError, quoted
+from regress.errors import ConfigError
 from regress.model import (
     HOST_METRICS,
     LIFTED,
@@ -44,8 +44,8 @@ from regress.model import (
     Series,
     Side,
     Verdict,
-    near_names,
 )
+from regress.text.wording import near_names, quoted
 
 SLACK = 1e-4
 """A level is written with some digits."""
@@ -262,8 +262,8 @@ class Review:
         metric: Metric,
         points: Sequence[ChangePoint],
     ) -> ChangePoint:
-        """The change point, a large regression with the first entry that acts on it."""
-        if point.moved is not Verdict.REGRESSED or not point.large:
+        """The change point, a large regression with the first entry that acts on it. One that relapsed needs none."""
+        if point.moved is not Verdict.REGRESSED or not point.large or point.state == "relapsed":
             return point
         acting = (each for each in entries if each is not None and self._acts(each, point, metric, points))
         entry = next(acting, None)

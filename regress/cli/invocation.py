@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from regress.errors import Exit, RegressError, quoted
+from regress.errors import Exit, RegressError
+from regress.text.wording import counted, quoted
 
 if TYPE_CHECKING:
     from regress.model import Report
@@ -263,22 +264,18 @@ def publish(site: PageSite, folder: Path, file: Path | None, progress: Progress,
     written = write_file(site, file, progress) if file is not None else write_folder(site, folder, progress)
     for path, _, why, fix in () if quiet else written.index.skipped:
         click.echo(f"warning: {path}: {why}; fix: {fix}", err=True)
-    counts = f"{_counted(written.benchmarks, 'benchmark')}, {_counted(len(written.index.commits), 'commit')}"
+    counts = f"{counted(written.benchmarks, 'benchmark')}, {counted(len(written.index.commits), 'commit')}"
     near = written.page.is_relative_to(Path.cwd())
     page = written.page.relative_to(Path.cwd()) if near else written.page
-    text = f"{page}  ({counts}; {_counted(written.changed, 'page')} changed)\n"
+    text = f"{page}  ({counts}; {counted(written.changed, 'page')} changed)\n"
     lost = written.index.lost
     if lost.matters:
         newer = f", {lost.newer} of them newer than anything shown" if lost.newer else ""
-        text += f"{lost.files} of {_counted(lost.of, 'file')} of results are not in it{newer}: they could not be used\n"
+        text += f"{lost.files} of {counted(lost.of, 'file')} of results are not in it{newer}: they could not be used\n"
     failed = _printed(text, color=False)
     if failed is not None:
         raise failed
     return written.page
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def publish_profile(report: Report, file: Path) -> None:

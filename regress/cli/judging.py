@@ -12,10 +12,14 @@ from regress.cli.options import (
     DurationType,
     LevelType,
     deciding,
+    environment_option,
+    environments,
     holding,
     measuring,
     output,
     placing,
+    proving,
+    record_option,
     recorded,
     selecting,
     stack,
@@ -30,15 +34,11 @@ from regress.cli.program import regress
 @regress.command()
 @click.argument("base", required=False)
 @click.argument("head", required=False)
-@stack(selecting, tagging, where)
+@stack(selecting, tagging)
 @click.option("--affected", is_flag=True, help="Only benchmarks whose `covers` or own file match the changed files.")
-@stack(suite, measuring, deciding, stepping, output)
+@stepping
 @click.option("--explain", is_flag=True, help="Profile regressions on both sides to find the kernels responsible.")
-@click.option("--record", is_flag=True, help="Keep the results in results_dir, not only in the cache.")
-@click.option("--base-env", metavar="NAME", default="", help="Environment of BASE, by its name in the configuration.")
-@click.option(
-    "--head-env", metavar="NAME", default="", help="Environment of HEAD; without BASE, both sides are one commit."
-)
+@stack(proving, deciding, measuring, suite, environments, record_option, output, where)
 def check(
     base: str | None,
     head: str | None,
@@ -53,7 +53,7 @@ def check(
     """Measure BASE and HEAD side by side and judge HEAD.
 
     BASE defaults to HEAD if there are uncommitted changes, on a branch to the merge base with the default branch, otherwise to
-    HEAD~1. HEAD defaults to the working tree.
+    HEAD~1; with another --head-env, to the commit of HEAD. HEAD defaults to the working tree.
 
     \b
     Examples:
@@ -85,10 +85,7 @@ def check(
 @regress.command()
 @click.argument("base")
 @click.argument("head", required=False)
-@stack(selecting, tagging, where, suite, measuring, deciding, stepping, output)
-@click.option("--record", is_flag=True, help="Keep the results in results_dir, not only in the cache.")
-@click.option("--base-env", metavar="NAME", default="", help="Environment of BASE, e.g. one with the released wheel.")
-@click.option("--head-env", metavar="NAME", default="", help="Environment of HEAD.")
+@stack(selecting, tagging, stepping, proving, deciding, measuring, suite, environments, record_option, output, where)
 def gate(
     base: str,
     head: str | None,
@@ -134,11 +131,9 @@ def gate(
 @click.argument("good")
 @click.argument("bad")
 @click.option("--metric", metavar="NAME", default="", help="Metric to search for [the worst that gates].")
-@click.option("--restart", is_flag=True, help="Discard what an interrupted bisection measured.")
-@click.option("--env", "environment", metavar="NAME", default="", help="Environment, by its name in the configuration.")
-@stack(where, suite, placing, holding)
 @click.option("--budget", type=DurationType(), metavar="TIME", help="Stop measuring after this long [no limit].")
-@output
+@click.option("--restart", is_flag=True, help="Discard what an interrupted bisection measured.")
+@stack(placing, holding, suite, environment_option, output, where)
 def bisect(
     case: str,
     good: str,
@@ -188,12 +183,12 @@ def bisect(
 @regress.command()
 @click.argument("base")
 @click.argument("head")
-@stack(selecting, where, deciding, recorded)
+@stack(selecting, deciding, recorded)
 @click.option("--base-machine", metavar="NAME", help="Machine whose results BASE uses, to compare two machines.")
 @click.option("--head-machine", metavar="NAME", help="Machine whose results HEAD uses.")
 @click.option("--base-env", metavar="NAME", help="Environment whose results BASE uses, to compare two.")
 @click.option("--head-env", metavar="NAME", help="Environment whose results HEAD uses.")
-@output
+@stack(output, where)
 def compare(
     base: str,
     head: str,
@@ -236,7 +231,7 @@ def compare(
 
 @regress.command(short_help="Name the fastest implementation at each size.")
 @click.argument("revision", required=False, metavar="[REV]")
-@stack(selecting, where, recorded, output)
+@stack(selecting, recorded, output, where)
 def fastest(revision: str | None, environment: str | None, **options: Any) -> None:
     """Name the fastest implementation at each size, from recorded results.
 
@@ -262,32 +257,36 @@ def fastest(revision: str | None, environment: str | None, **options: Any) -> No
 
 @regress.command()
 @click.argument("case", required=False)
-@stack(where)
+@click.option("--reason", metavar="TEXT", help="Why it is acceptable.")
 @click.option(
     "--kind",
     type=click.Choice(["accepted", "noise", "quarantine"]),
     default="accepted",
     show_default=True,
-    help="Worse up to a level; listed, but decides nothing; or listed separately.",
+    help="accepted: up to a level; noise: listed, but decides nothing; quarantine: listed separately.",
 )
-@click.option("--reason", metavar="TEXT", help="Why it is acceptable.")
 @click.option(
     "--until",
     metavar="TAG|DATE",
     default="",
-    help='Or "lifted": until it is removed [the next tag; of quarantine: lifted].',
+    help='When it ends; "lifted": when the entry is removed [the next tag; of quarantine: lifted].',
 )
 @click.option("--metric", metavar="NAME", default="", help="For this metric only [accepted: those that regressed].")
 @click.option("--link", metavar="URL", default="", help="Link to more about it.")
-@click.option("--level", type=LevelType(), metavar="+9%", help="Accepted change since --since [from the last check].")
-@click.option("--since", metavar="REV", default="", help="A commit before the change.")
+@click.option(
+    "--level",
+    type=LevelType(),
+    metavar="+9%",
+    help="Change that is accepted, since --since [what the last check measured].",
+)
+@click.option("--since", metavar="REV", default="", help="Commit before the change.")
 @click.option("--replace", is_flag=True, help="Replace the existing entry.")
 @click.option("--remove", is_flag=True, help="Remove the entry of CASE.")
-@click.option("--list", "list_", is_flag=True, help="List the entries: active, expired or unused.")
+@click.option("--list", "list_", is_flag=True, help="List the entries, and which are active, expired or unused.")
 @click.option(
     "--all-open", is_flag=True, help="Mark everything open in the history as known; later changes still raise an alarm."
 )
-@stack(output)
+@stack(output, where)
 def ack(case: str | None, reason: str | None, remove: bool, list_: bool, all_open: bool, **options: Any) -> None:
     """Acknowledge that CASE is worse: it is still listed, but fails nothing.
 

@@ -243,6 +243,17 @@ thresholds = stack(
     click.option("--time-threshold", type=Percent(), help="Smallest slowdown that counts [5%]."),
     click.option("--memory-threshold", type=Percent(), help="Smallest growth that counts [10%]."),
 )
+environment_option = click.option(
+    "--env", "environment", metavar="NAME", default="", help="Environment, by its name in the configuration."
+)
+environments = stack(
+    click.option(
+        "--base-env", metavar="NAME", default="", help="Environment of BASE, by its name in the configuration."
+    ),
+    click.option("--head-env", metavar="NAME", default="", help="Environment of HEAD."),
+)
+record_option = click.option("--record", is_flag=True, help="Keep the results in results_dir, not only in the cache.")
+html_option = click.option("--html", type=Target(), metavar="FILE", help="Also write a page.")
 deciding = stack(
     thresholds,
     click.option("--strict", is_flag=True, help="Exit 4 when undecided, 3 when something fails on both sides."),
@@ -255,8 +266,8 @@ budgeting = stack(
         help="Stop measuring after this long, first visits included [10m].",
     ),
 )
+proving = click.option("--prove", is_flag=True, help="Require proof that no case is slower; exit 4 without it.")
 stepping = stack(
     budgeting,
-    click.option("--prove", is_flag=True, help="Require proof that no case is slower; exit 4 without it."),
-    click.option("--rounds", type=click.IntRange(min=2), help="Rounds a side for every case [in steps]."),
+    click.option("--rounds", type=click.IntRange(min=2), metavar="N", help="Rounds a side for every case [in steps]."),
 )

@@ -11,14 +11,18 @@ import click
 
 from regress.cli.invocation import finish, invoked, publish_explained, publish_profile
 from regress.cli.options import (
-    Target,
     deciding,
+    environment_option,
+    environments,
     holding,
+    html_option,
     output,
     placing,
+    record_option,
     stack,
     stepping,
     suite,
+    thresholds,
     where,
 )
 from regress.cli.program import regress
@@ -28,11 +32,7 @@ from regress.cli.program import regress
 @click.argument("case")
 @click.argument("base")
 @click.argument("head", required=False)
-@stack(where, suite, placing, holding, deciding, stepping, output)
-@click.option("--record", is_flag=True, help="Keep results and explanation in results_dir, not only in the cache.")
-@click.option("--base-env", metavar="NAME", default="", help="Environment of BASE, by its name in the configuration.")
-@click.option("--head-env", metavar="NAME", default="", help="Environment of HEAD.")
-@click.option("--html", type=Target(), metavar="FILE", help="Also write a page.")
+@stack(html_option, stepping, thresholds, placing, holding, suite, environments, record_option, output, where)
 def explain(
     case: str,
     base: str,
@@ -76,20 +76,19 @@ def explain(
 
 @regress.command(short_help="Profile a case or a script, or show what a profiler exported.")
 @click.argument("words", nargs=-1, required=True, metavar="CASE [REV] | SCRIPT [-- ARGUMENT...] | EXPORT...")
-@stack(where, placing, holding, deciding, output)
-@click.option("--calls", type=click.IntRange(min=1), help="Maximum calls of a case [20; with --ncu 1].")
+@click.option("--calls", type=click.IntRange(min=1), metavar="N", help="Maximum calls of a case [20; with --ncu 1].")
 @click.option(
     "--ncu", is_flag=True, help="Measure each kernel of CASE under Nsight Compute: occupancy, throughput, hit rates."
 )
-@click.option("--env", "environment", metavar="NAME", default="", help="Environment, by its name in the configuration.")
 @click.option(
     "--against",
     metavar="CASE|EXPORT",
     multiple=True,
     help="Case to compare with, such as the operation below a wrapper; or exports of the base, each a round (repeatable).",
 )
-@click.option("--html", type=Target(), metavar="FILE", help="Also write a page.")
+@html_option
 @click.option("--record", metavar="REV", help="Record the exports as results of that commit.")
+@stack(deciding, placing, holding, environment_option, output, where)
 def profile(
     words: tuple[str, ...],
     calls: int | None,
@@ -168,9 +167,10 @@ def profile(
 @regress.command(short_help="Call one case in this process, for nsys, ncu or a debugger.")
 @click.argument("case", metavar="CASE")
 @click.argument("revision", nargs=-1, metavar="[REV]")
-@stack(where, placing)
-@click.option("--calls", type=click.IntRange(min=1), default=1, show_default=True, help="Calls after the warm-up.")
-@click.option("--env", "environment", metavar="NAME", default="", help="Environment, by its name in the configuration.")
+@click.option(
+    "--calls", type=click.IntRange(min=1), metavar="N", default=1, show_default=True, help="Calls after the warm-up."
+)
+@stack(placing, environment_option, where)
 def once(case: str, revision: tuple[str, ...], calls: int, environment: str, **options: Any) -> None:
     """Set up one case, warm it up and call it in this process, for nsys, ncu, compute-sanitizer or a debugger.
 

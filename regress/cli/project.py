@@ -25,9 +25,9 @@ from regress.cli.program import regress
 
 @regress.command()
 @click.argument("directory", type=click.Path(path_type=Path), default=".", metavar="[DIR]")
-@stack(selecting, where, placing, output)
-@click.option("--budget", type=DurationType(), metavar="TIME", help="Try cases for this long [60s].")
 @click.option("--write", is_flag=True, help='Add the block to an asv.conf.json that has no key "regress".')
+@click.option("--budget", type=DurationType(), metavar="TIME", help="Try cases for this long [60s].")
+@stack(selecting, placing, output, where)
 def init(directory: Path, budget: float | None, write: bool, **options: Any) -> None:
     """Set up a repository, or examine an existing asv suite.
 
@@ -58,8 +58,8 @@ def init(directory: Path, budget: float | None, write: bool, **options: Any) -> 
 
 @regress.command(short_help="Build commits without measuring; a later check reuses the builds.")
 @click.argument("revisions", nargs=-1, required=True, metavar="REV...")
-@stack(where, output)
 @click.option("--env", "environments", metavar="NAME", multiple=True, help="Environment to build in; repeatable.")
+@stack(output, where)
 def build(revisions: tuple[str, ...], environments: tuple[str, ...], **options: Any) -> None:
     """Build commits without measuring; a later check or run reuses the builds.
 
@@ -83,7 +83,7 @@ def build(revisions: tuple[str, ...], environments: tuple[str, ...], **options: 
 
 
 @regress.command("list", short_help="List the cases of the suite, with metric, tags and cost.")
-@stack(selecting, tagging, where, placing, output)
+@stack(selecting, tagging, placing, output, where)
 def list_(**options: Any) -> None:
     """List the cases of the suite, with metric, tags, and the time of a round.
 
@@ -106,7 +106,7 @@ def list_(**options: Any) -> None:
 
 
 @regress.command(short_help="Show every setting and where it comes from.")
-@stack(where, placing, thresholds, output)
+@stack(thresholds, placing, output, where)
 def config(**options: Any) -> None:
     """Show every setting and where it comes from: default, asv.conf.json or the command line.
 
@@ -122,9 +122,8 @@ def config(**options: Any) -> None:
 
 
 @regress.command(short_help="Is this machine fit to measure? With --aa: how well?")
-@stack(where, placing, output)
 @click.option("--aa", is_flag=True, help="Measure HEAD, or the working tree, against itself.")
-@stack(selecting, tagging, budgeting, holding)
+@stack(budgeting, selecting, tagging, placing, holding, output, where)
 def doctor(aa: bool, budget: float | None, **options: Any) -> None:
     """Is this machine fit to measure? With --aa: how well does it measure?
 

@@ -15,6 +15,7 @@ from regress.cli.options import (
     DurationType,
     Moment,
     Target,
+    environment_option,
     measuring,
     output,
     selecting,
@@ -28,9 +29,8 @@ from regress.cli.program import regress
 
 @regress.command()
 @click.argument("revision", required=False, metavar="[REV]")
-@stack(selecting, tagging, where, suite, measuring, output)
-@click.option("--rounds", type=click.IntRange(min=2), help="Rounds a case [5].")
-@click.option("--env", "environment", metavar="NAME", default="", help="Environment, by its name in the configuration.")
+@stack(selecting, tagging)
+@click.option("--rounds", type=click.IntRange(min=2), metavar="N", help="Rounds a case [5].")
 @click.option(
     "--durations",
     type=click.IntRange(min=0),
@@ -39,6 +39,7 @@ from regress.cli.program import regress
     metavar="[N]",
     help="Also show the 10 slowest benchmarks, or N; 0 for all.",
 )
+@stack(measuring, suite, environment_option, output, where)
 def run(revision: str | None, rounds: int | None, environment: str, durations: int | None, **options: Any) -> None:
     """Measure one commit, print the results, and record them in results_dir.
 
@@ -66,15 +67,7 @@ def run(revision: str | None, rounds: int | None, environment: str, durations: i
 
 @regress.command(short_help="Measure many commits and report what changed, and when.")
 @click.argument("commits", nargs=-1, metavar="[COMMITS...]")
-@stack(selecting, tagging, where, measuring, output)
-@click.option("--into", type=click.Path(path_type=Path), metavar="DIR", help="Record there instead of in results_dir.")
-@click.option("--since", metavar="REV|DATE", help="Only this commit and later, or commits since a date.")
-@click.option("--steps", type=click.IntRange(min=1), help="At most this many commits, evenly spread [all].")
-@click.option(
-    "--first-parent", "only", flag_value="first-parent", help="Count a merge and what it merged as one commit."
-)
-@click.option("--merges", "only", flag_value="merges", help="Merges only.")
-@click.option("--rounds", type=click.IntRange(min=2), help="Rounds a case and commit [2].")
+@stack(selecting, tagging)
 @click.option(
     "--budget", type=DurationType(), metavar="TIME", help="Start nothing that would end after this: 90m, 5h [no limit]."
 )
@@ -84,7 +77,15 @@ def run(revision: str | None, rounds: int | None, environment: str, durations: i
     metavar="TIME",
     help="Start nothing that would end after this time: 06:00, 2026-01-20T06:00.",
 )
-@click.option("--env", "environment", metavar="NAME", default="", help="Environment, by its name in the configuration.")
+@click.option("--since", metavar="REV|DATE", help="Only this commit and later, or commits since a date.")
+@click.option(
+    "--steps", type=click.IntRange(min=1), metavar="N", help="At most this many commits, evenly spread [all]."
+)
+@click.option(
+    "--first-parent", "only", flag_value="first-parent", help="Count a merge and what it merged as one commit."
+)
+@click.option("--merges", "only", flag_value="merges", help="Merges only.")
+@click.option("--rounds", type=click.IntRange(min=2), metavar="N", help="Rounds a case and commit [2].")
 @click.option("--bisect", "bisects", is_flag=True, help="Then bisect new changes that several commits may have caused.")
 @click.option(
     "--notify-command",
@@ -92,8 +93,11 @@ def run(revision: str | None, rounds: int | None, environment: str, durations: i
     help="Command to run if something new is worse or fails; it gets the JSON document on stdin.",
 )
 @click.option("--retry", is_flag=True, help="Also commits that did not build, or failed, in an earlier sweep.")
+@click.option("--into", type=click.Path(path_type=Path), metavar="DIR", help="Record there instead of in results_dir.")
+@measuring
 @click.option("--look", type=click.Path(path_type=Path), hidden=True, help="Only look the suite over, into this file.")
 @click.option("--no-wait", is_flag=True, help="With --on: submit missing tasks, merge finished ones, judge, and exit.")
+@stack(environment_option, output, where)
 def sweep(
     commits: tuple[str, ...],
     into: Path | None,
@@ -180,8 +184,8 @@ def shard(run: Path, kind: str, task: int, **options: Any) -> None:
 
 @regress.command(short_help="Take the results of shards or other machines into results_dir.")
 @click.argument("folders", nargs=-1, required=True, metavar="DIR...", type=click.Path(path_type=Path))
-@stack(where, output)
 @click.option("--into", type=click.Path(path_type=Path), metavar="DIR", help="Folder to use instead of results_dir.")
+@stack(output, where)
 def merge(folders: tuple[Path, ...], into: Path | None, **options: Any) -> None:
     """Take the results of shards or other machines into results_dir.
 
@@ -213,7 +217,7 @@ def merge(folders: tuple[Path, ...], into: Path | None, **options: Any) -> None:
 @click.option("--machine", metavar="NAME", default="", help="Machine that measured it [this one].")
 @click.option("--env", "environment", metavar="NAME", default="", help="Environment name [the format].")
 @click.option("--as", "prefix", metavar="NAME", help="Prefix of names [the program that wrote the file].")
-@stack(where, output)
+@stack(output, where)
 def import_(
     kind: str,
     files: tuple[Path, ...],
@@ -246,7 +250,6 @@ def import_(
 
 
 @regress.command()
-@stack(selecting, where)
 @click.option(
     "--csv",
     "file",
@@ -257,10 +260,12 @@ def import_(
     required=True,
     help="Write CSV to FILE [stdout].",
 )
+@selecting
 @click.option("--since", metavar="REV|DATE", help="Only commits from this one or date on.")
 @click.option("--machine", metavar="NAME", help="Only results of this machine.")
 @click.option("--env", "--environment", "environment", metavar="NAME", help="Only results in this environment.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@where
 def export(file: Path, since: str | None, machine: str | None, environment: str | None, **options: Any) -> None:
     """Write recorded results as a table.
 
@@ -286,7 +291,6 @@ def export(file: Path, since: str | None, machine: str | None, environment: str 
 
 
 @regress.command(short_help="Write the history as pages that open from a file.")
-@stack(where)
 @click.option("--open", "open_", is_flag=True, help="Open it in the browser.")
 @click.option("--since", metavar="REV|DATE", help="Start at this commit or date [everything recorded].")
 @click.option(
@@ -296,6 +300,7 @@ def export(file: Path, since: str | None, machine: str | None, environment: str 
     help="Everything in one file, to send or to attach [the folder report/].",
 )
 @click.option("-q", "--quiet", is_flag=True, help="No progress, and no warning for each folder that was left out.")
+@where
 def report(open_: bool, since: str | None, single_file: Path | None, **options: Any) -> None:
     """Write the history as pages that open from a file: what is worse, since when, whose commit, how sure.
 

@@ -16,8 +16,9 @@ from regress.config import acks_file
 from regress.errors import RegressError
 from regress.history import last_verdicts
 from regress.history.disk import locked, replace_file
-from regress.model import LIFTED, NEXT_TAG, AckKind, Acknowledgement, Changed, Report, Reviewed, Verdict, near_names
-from regress.session import Request, Session, check_metric, counted, quoted
+from regress.model import LIFTED, NEXT_TAG, AckKind, Acknowledgement, Changed, Report, Reviewed, Verdict
+from regress.session import Request, Session, check_metric
+from regress.text.wording import counted, near_names, quoted
 from regress.trends.events import by_event, events_on
 
 SHA_DIGITS = 12

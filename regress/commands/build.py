@@ -10,7 +10,8 @@ from regress.errors import BuildFailed, Exit, RevisionError, exits
 from regress.model import Built, Commit, Report, Side
 from regress.run.environments import prepare
 from regress.run.execute import Watcher
-from regress.session import Request, Session, quoted
+from regress.session import Request, Session
+from regress.text.wording import quoted
 
 
 def build(request: Request, revisions: Sequence[str], watcher: Watcher, environments: Sequence[str] = ()) -> Report:

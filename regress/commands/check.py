@@ -22,11 +22,12 @@ from regress.measure.wire import Ceilings
 from regress.model import Comparison, Report, SelfCheck, Settings, Side, Stopped, Verdict
 from regress.run.execute import Job, JobResult, Watcher, execute
 from regress.run.plan import FixedRounds, needing_several
-from regress.session import Request, Session, counted, quoted
-from regress.session.explanation import MOST, Choose, Explaining, can_explain
+from regress.session import Request, Session
+from regress.session.explanation import MOST_EXPLAINED, Choose, Explaining, can_explain
 from regress.session.recorder import Recorder
 from regress.session.remarks import device_line, device_uuid, imported_by, remarks, require_values
 from regress.session.throughput import Rates
+from regress.text.wording import counted, quoted
 from regress.units import budget_words, format_duration
 
 
@@ -194,14 +195,14 @@ def _to_be_proven(comparison: Comparison) -> bool:
 
 def _explained(report: Report, chosen: Sequence[Comparison], explaining: Explaining) -> Report:
     """The report with what the chosen ones come from. The verdicts stay, whatever becomes of that."""
-    explaining.explain(chosen[:MOST])
+    explaining.explain(chosen[:MOST_EXPLAINED])
     warnings = list(report.warnings)
-    if len(chosen) > MOST:
-        warnings.append(f"{MOST} of {len(chosen)} regressions are explained, the largest")
+    if len(chosen) > MOST_EXPLAINED:
+        warnings.append(f"{MOST_EXPLAINED} of {len(chosen)} regressions are explained, the largest")
     warnings += (f"the explanation is not kept: {why}" for why in explaining.unkept)
     codes, state = report.exit_codes, report.state
     if explaining.interrupted:
-        done = f"{len(explaining.explained)} of {len(chosen[:MOST])}"
+        done = f"{len(explaining.explained)} of {len(chosen[:MOST_EXPLAINED])}"
         warnings.append(f"interrupted: the verdicts are complete, {done} explained")
         codes, state = ranked([Exit.INTERRUPTED, *codes]), Exit.INTERRUPTED.word
     return replace(

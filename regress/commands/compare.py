@@ -20,7 +20,8 @@ from regress.history import Loaded, Recorded, Store, left_out
 from regress.model import Benchmark, Case, Commit, Comparison, Report, Round, Side, Verdict
 from regress.run.plan import Selection, select
 from regress.run.unmatched import names_unmatched, nothing_matches
-from regress.session import Request, Session, counted, quoted
+from regress.session import Request, Session
+from regress.text.wording import counted, quoted
 from regress.trends import past_of
 from regress.trends.cards import as_the_mean_card
 

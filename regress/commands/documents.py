@@ -18,7 +18,8 @@ from regress.importers import Document, benchmarks_of, read, rounds_of
 from regress.model import Benchmark, Comparison, Machine, Merged, Report, Round, Samples, Settings, Verdict
 from regress.run.plan import Selection, select
 from regress.run.unmatched import names_unmatched, nothing_matches
-from regress.session import Request, Session, counted
+from regress.session import Request, Session
+from regress.text.wording import counted
 from regress.units import format_pair
 
 WILD = "*?["

@@ -11,7 +11,8 @@ from regress.errors import NothingMeasured
 from regress.history import Loaded, Recorded, Store, left_out
 from regress.model import Report, Side
 from regress.run.unmatched import nothing_matches
-from regress.session import Request, Session, counted, quoted
+from regress.session import Request, Session
+from regress.text.wording import counted, quoted
 
 
 def fastest(request: Request, revision: str | None, environment: str | None = None) -> Report:

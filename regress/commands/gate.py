@@ -17,7 +17,8 @@ from regress.errors import Exit, RevisionError, ranked
 from regress.history import Store
 from regress.model import Case, Changed, Commit, Comparison, Report, Side, Verdict
 from regress.run.execute import Watcher
-from regress.session import Request, Session, quoted
+from regress.session import Request, Session
+from regress.text.wording import quoted
 from regress.trends import Anchors, drifts, past_of
 from regress.trends.events import Events, events_on
 

@@ -13,7 +13,8 @@ from regress.errors import Exit, NoRepository, RevisionError, exits, ranked
 from regress.history import Merging
 from regress.model import Commit, Merged, Report
 from regress.run.execute import Watcher
-from regress.session import Request, Session, counted, quoted
+from regress.session import Request, Session
+from regress.text.wording import counted, quoted
 from regress.trends.events import Events, events_in, marked_new, with_failures, with_shifts
 
 

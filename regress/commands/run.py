@@ -16,11 +16,12 @@ from regress.errors import Exit, RevisionError, exits
 from regress.model import Benchmark, Case, Durations, Failure, Measurement, Report, Round, Settings, Side, metric_of
 from regress.run.execute import JobResult, Watcher, execute
 from regress.run.plan import needing_several
-from regress.session import Request, Session, counted, quoted
+from regress.session import Request, Session
 from regress.session.recorder import Recorder
 from regress.session.remarks import device_line, imported_by, remarks, require_values, throttled
 from regress.session.throughput import Rates
 from regress.stats.summary import summarize
+from regress.text.wording import counted, quoted
 from regress.trends import numbers_before, past_of
 
 

@@ -6,6 +6,8 @@ circumstances  what prevents a claim, and what explains a change: clocks, other 
 draft          a comparison on its way to a verdict
 judge          tests of all cases, adjusted together
 steps          what a check measures next, and the verdicts on the result
+confirming     what a confirmation takes: which comparisons need one, and by how many rounds
+unreached      what of a check there was no time for
 rule           from the numbers of one comparison to its verdict
 overall        all comparisons, summed up: exit codes, counts, smallest detectable change; A/A checks
 ends           whether two commits differ, before a bisection between them
@@ -19,9 +21,10 @@ from __future__ import annotations
 
 from regress.compare.implementations import has_implementations, implementations
 from regress.compare.judge import compare
-from regress.compare.overall import Overall, fineness, finer, overall, summed_up
+from regress.compare.overall import Overall, fineness, finer, overall, spreads_of, summed_up
 from regress.compare.pairing import renames
-from regress.compare.steps import CheckSteps, Short, spreads_of, with_unreached
+from regress.compare.steps import CheckSteps, Short
+from regress.compare.unreached import with_unreached
 
 __all__ = [
     "CheckSteps",

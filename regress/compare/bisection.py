@@ -1,11 +1,11 @@
-"""Which commit did it: a search over the commits between a good and a bad one, by what pairs of rounds say of each.
+"""Which commit did it: a search over the commits between a good and a bad one, by pairs of rounds.
 
-Every commit of a line may be the first at the new level. The commits that are measured are compared with the good end, in pairs
-of rounds, so that a drift of the machine hits both alike; what a pair says multiplies the odds of all commits on either side
-(a probabilistic bisection: each probe is a sequential test between "as good" and "the whole step", and one that went wrong is
-set right by those that follow). Measured next is the commit that halves what is left; a probe ends once it is sure.
+Any commit of the line may be the first at the new level. Each measured commit is compared with the good end in pairs of rounds,
+so that a drift of the machine affects both alike. Each pair multiplies the odds of all commits on either side (a probabilistic
+bisection: each probe is a sequential test between "as good" and "the whole step", and later probes correct a wrong one). The
+next commit to measure is the one that halves what is left; a probe ends once it is sure.
 
-A probe that stands surely between both levels splits the change in parts: the search goes on in the larger one.
+A probe that is surely between both levels splits the change in parts: the search continues in the larger one.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from regress.stats.summary import critical_t
 SURE = 0.99
 """Probability from which on a commit has been found."""
 DOUBT = 0.01
-"""A probe is measured until it is good, or bad, but for so much."""
+"""A probe is measured until its probability of being good, or bad, is this close to one."""
 WORTH = 0.004
-"""A commit of which so much is known is not measured because those that tell more have been measured enough."""
+"""A commit whose probability of being bad is this close to 0 or 1 is not worth measuring."""
 AT_ONCE = 2
 """Pairs of rounds that are asked for: two, so that each side goes first once."""
-MOST = 40
+MOST_PAIRS = 40
 """Pairs of a probe. What is unclear by then stays so."""
 SPLITTING, APART, PART = 8, 4.0, 0.2
-"""A probe is between both levels after this many pairs, if its mean is as many standard errors from either, and so much of
-the step."""
+"""A probe is between both levels if, after SPLITTING pairs, its mean is APART standard errors and this part of the step away
+from either."""
 VERIFICATIONS, AGAIN = 4, 2
 """Ranges that are verified, and how often the same one: where rounds disagree, another one may have become likely."""
 EXACTLY = 20.0
@@ -100,7 +100,7 @@ class Search:
     verifying: tuple[tuple[CandidateRange, tuple[float, ...]], ...] = ()
     """Ranges that were to be verified, with the differences of pairs of both their ends."""
 
-    # -- what it is told -------------------------------------------------------------------------------------------------
+    # -- results come in -------------------------------------------------------------------------------------------------
 
     def with_pairs(self, candidate: int, differences: Sequence[float]) -> Search:
         known = self.measured.get(candidate, ())
@@ -152,7 +152,7 @@ class Search:
         _, _, level, step = self._levels
         sd, freedom = self.sd
         pairs = values_to_decide(level, step, sd, math.log(1 / DOUBT - 1), freedom)
-        return probes, probes * max(AT_ONCE, min(MOST, math.ceil(pairs)))
+        return probes, probes * max(AT_ONCE, min(MOST_PAIRS, math.ceil(pairs)))
 
     @property
     def _at_once(self) -> int:
@@ -160,7 +160,7 @@ class Search:
 
     @property
     def _most(self) -> int:
-        return 1 if self.exact else MOST
+        return 1 if self.exact else MOST_PAIRS
 
     def _testable(self, low: int, high: int) -> list[int]:
         return [each for each in range(low + 1, high) if each not in self.untestable]
@@ -189,7 +189,7 @@ class Search:
         return self.best()[1] >= SURE
 
     def best(self) -> tuple[CandidateRange, float]:
-        """The likeliest range that cannot be told apart any more, and its probability."""
+        """The likeliest range between two testable neighbours, and its probability."""
         return max(self._ranges(self.probabilities), key=lambda each: each[1])
 
     def mass(self, place: CandidateRange) -> float:
@@ -262,7 +262,7 @@ class Search:
         return self.sd[0] / math.sqrt(pairs) if pairs else 0.0
 
     def _refined(self, low: int, high: int, level: float, step: float) -> tuple[int, int, float, float]:
-        """The levels, by all probes that stand on one of them as far as is known: the ends alone give them roughly."""
+        """The levels, by all probes that seem to be on one of them: the ends alone give them roughly."""
         inside = {each: values for each, values in self.measured.items() if low < each < high}
         if self.exact or not inside:
             return low, high, level, step

@@ -1,6 +1,6 @@
 """What forbids to claim that a time changed, and what explains a change: clocks, other processes, two modes, counters.
 
-Pure, and symmetric in both sides: what is no claim one way is none the other way. A check and a history ask in the same way.
+Pure, and symmetric in both sides: swapping them never turns a doubt into a claim. A check and a history use the same rules.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _company(each: Round) -> Iterable[object]:
 
 
 def together(found: Sequence[Conditions]) -> Conditions:
-    """What it was like in all of them."""
+    """The conditions of all of them together."""
     company = {words.partition(",")[0]: words for each in found for words in each.company}
     return Conditions(
         sum(each.rounds for each in found),

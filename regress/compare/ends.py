@@ -1,4 +1,4 @@
-"""Two commits that are to be told apart: whether a case differs between them, in which metric, and by how much.
+"""The ends of a bisection: whether a case differs between them, in which metric, and by how much.
 
     EndsSteps looks after 6, 12 and 24 rounds a side, until it is sure that there is a change, and how large, or none
     contrast  one metric of the rounds of both, judged once
@@ -21,7 +21,7 @@ LOOKS = (6, 12, 24)
 """Rounds a side after which the ends are looked at. A look is tested at its share of alpha."""
 FINE = 5.0
 """Standard errors of the change that make it known well enough to be looked for."""
-VERIFYING, FEWEST, MOST = 4.0, 6, 24
+VERIFYING, FEWEST, MOST_ROUNDS = 4.0, 6, 24
 """Standard errors that the step is to have when it is verified, and the rounds a side that this may take."""
 SHARE = 0.25
 """Of the step, as logarithm: what is less is not it."""
@@ -88,7 +88,7 @@ class EndsSteps:
         chosen = self.comparison(found)
         every = judged(found, self._settings, self._settings.change_threshold)
         return [
-            f"{each.metric.name} {each.verdict} too: --metric {each.metric.name}"
+            f"{each.metric.name} {each.verdict} too (--metric {each.metric.name})"
             for each in every
             if each.gates
             and each.verdict.traits.claims
@@ -110,7 +110,7 @@ class EndsSteps:
 
 
 def _stopped(comparison: Comparison) -> bool:
-    """Whether it gives a number on the base and none on the head, be it that it is skipped there."""
+    """Whether it gives a number on the base and none on the head, because it fails or is skipped there."""
     return comparison.base_failure is None and comparison.head_failure is not None
 
 
@@ -137,7 +137,7 @@ def _without_thresholds(benchmarks: Mapping[str, Benchmark]) -> dict[str, Benchm
 
 
 def kind_of(comparison: Comparison) -> Kind | None:
-    """How the change of both ends can be looked for; None if there is none."""
+    """How to search for the change between the ends; None if there is no change."""
     if _stopped(comparison):
         return "failing"
     if not comparison.verdict.traits.claims:
@@ -146,7 +146,7 @@ def kind_of(comparison: Comparison) -> Kind | None:
 
 
 def contrast(comparison: Comparison, more: Iterable[str] = ()) -> Contrast:
-    """The comparison as far as a bisection shows it, with more reasons."""
+    """What a bisection shows of the comparison, with more reasons."""
     base, head = comparison.base, comparison.head
     failure = comparison.head_failure
     said = (failure.message,) if failure is not None else ()
@@ -168,7 +168,7 @@ def contrast(comparison: Comparison, more: Iterable[str] = ()) -> Contrast:
 def verifying_rounds(sd: float, size: float, again: int = 0) -> int:
     """Rounds a side that verifying such a step takes, where `sd` is the deviation of a pair's difference; more of them after
     `again` times that did not confirm it."""
-    return min(MOST, (1 + again) * max(FEWEST, math.ceil((VERIFYING * sd / size) ** 2)))
+    return min(MOST_ROUNDS, (1 + again) * max(FEWEST, math.ceil((VERIFYING * sd / size) ** 2)))
 
 
 def pairs_of(rounds: Iterable[Round], metric: str) -> list[Pair]:

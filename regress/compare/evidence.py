@@ -1,9 +1,8 @@
-"""What the rounds of one case say on one side: failed rounds and values that are no values are sorted out before any test.
+"""The rounds of one case on one side, without failed rounds and impossible values: what a test may use.
 
-A session is a run of regress, which a round names. Another one may be another hour, job or boot, or another host of the same
-name, and how far apart their levels are no round of one of them shows. So rounds of a run that measured both sides are compared
-by themselves. Where none did, all rounds of a session are one value; a side that is from one session only does not
-show how far sessions are apart, and with it no change is claimed.
+A session is a run of regress, which each round names. Another session may be another hour, job or boot, or another host of the
+same name, and rounds of one session do not show how far apart sessions are. So if a run measured both sides, its rounds are
+compared by themselves. Otherwise all rounds of a session are one value, and a side with a single session claims no change.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from typing import NamedTuple
 
 from regress.model import SET_UP_EACH, SYNCHRONIZES, Failure, Measured, Protocol, Round, Samples, ends_of
 from regress.stats.summary import median
+from regress.text.wording import counted
 
 CLOCK_STEP = "clock_step_s"
 """Key of Round.facts: the step of the clock that timed the case's own metric, in seconds a window."""
@@ -60,12 +60,12 @@ class Evidence:
         failures = sorted((each.failure for each in ordered if each.failure), key=lambda each: each.kind == "skipped")
         if not failures:
             return cls(side, ordered, good, good_share, None, ())
-        note = f"{failures[0].kind} in {len(failures)} of {_rounds(ordered)} on the {side}: {failures[0].message}"
+        note = f"{failures[0].kind} in {len(failures)} of {counted(len(ordered), 'round')} on the {side}: {failures[0].message}"
         enough = _share(good, ordered) >= good_share
         return cls(side, ordered, good, good_share, None if enough else failures[0], (note,))
 
     def has(self, metric: str) -> bool:
-        """Whether enough of the good rounds have the metric, be its value good or not."""
+        """Whether enough of the good rounds have the metric, whether its value is usable or not."""
         return _share([each for each in self.good if metric in each.values], self.good) >= self.good_share
 
     def metrics(self) -> set[str]:
@@ -76,7 +76,7 @@ class Evidence:
         """The doubts of the good rounds, or of the failed ones if there are no others; each once, with how many share it."""
         told = self.good or self.rounds
         counts = Counter(flag for each in told for flag in dict.fromkeys(each.flags) if flag != SYNCHRONIZES)
-        return [f"{flag} ({n} of {_rounds(told)} on the {self.side})" for flag, n in counts.items()]
+        return [f"{flag} ({n} of {counted(len(told), 'round')} on the {self.side})" for flag, n in counts.items()]
 
     def ways(self) -> list[str]:
         """What is unusual about how the case was measured, in words."""
@@ -103,9 +103,9 @@ class Evidence:
         )
 
     def values_of(self, metric: str, *, every_round: bool) -> Values | None:
-        """The metric's values in order of the rounds; None where no round has it and none has to.
+        """The metric's values in order of the rounds; None if no round has it and none has to.
 
-        NaN, infinite and negative values are left out and said, a missing one too if `every_round` has to have it. Under
+        NaN, infinite and negative values are left out and noted, and missing ones if `every_round` has to have it. Under
         the good share the values have failed: `skipped` if all that is wrong is NaN, which is how a benchmark says that
         there is no number, else `error`.
         """
@@ -119,7 +119,7 @@ class Evidence:
             if value is not None and not _fault(value)
         ]
         faults = Counter(fault for each in measured if (fault := _fault(each)))
-        words = [f"{fault} {metric} in {n} of {_rounds(asked)}" for fault, n in sorted(faults.items())]
+        words = [f"{fault} {metric} in {n} of {counted(len(asked), 'round')}" for fault, n in sorted(faults.items())]
         notes = [f"{each} on the {self.side}" for each in words]
         if invalid := sum(each.invalid for each in measured if each is not None):
             notes.append(f"{invalid} invalid samples of {metric} on the {self.side}")
@@ -161,10 +161,6 @@ def _share(part: Sequence[object], whole: Sequence[object]) -> float:
     return len(part) / len(whole) if whole else 0.0
 
 
-def _rounds(rounds: Sequence[object]) -> str:
-    return f"{len(rounds)} round" + ("s" if len(rounds) != 1 else "")
-
-
 def _clock_step_s(round_: Round) -> float:
     step = round_.facts.get(CLOCK_STEP, 0.0)
     if round_.protocol is None or not isinstance(step, (int, float)) or not 0 < step < math.inf:
@@ -193,7 +189,7 @@ class SessionValues(typing.Protocol):
 
 
 def draws_of(base: SessionValues, head: SessionValues) -> Draws:
-    """The draws of two sides. What was just measured, or recorded by asv, names no session: then every value is one."""
+    """The draws of two sides. New rounds and results of asv name no session: then every value is a draw."""
     if not all((*base.runs, *head.runs)):
         return Draws(base.values, head.values)
     both = Counter(base.runs) & Counter(head.runs)
@@ -207,8 +203,8 @@ def draws_of(base: SessionValues, head: SessionValues) -> Draws:
 
 
 def on_one_card(base: Sequence[Round], head: Sequence[Round]) -> tuple[Sequence[Round], Sequence[Round]]:
-    """The rounds of a case; of sides that were on unlike cards those of the run and card that have most of both. Cards of one
-    kind are apart by more than sessions are."""
+    """The rounds of a case; if the sides were on different cards, those of the run and card with the most of both. Cards of one
+    kind differ more than sessions do."""
     if {card for _, card in map(_job, base)} == {card for _, card in map(_job, head)}:
         return base, head
     both = Counter(map(_job, base)) & Counter(map(_job, head))
@@ -228,7 +224,7 @@ def _of(values: SessionValues, run: str) -> tuple[float, ...]:
 
 
 def _by_session(values: SessionValues) -> tuple[float, ...]:
-    """One value a session, but where there is one only."""
+    """One value a session; all values if there is only one session."""
     found: dict[str, list[float]] = {}
     for value, run in zip(values.values, values.runs, strict=True):
         found.setdefault(run, []).append(value)

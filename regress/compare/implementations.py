@@ -33,16 +33,15 @@ from regress.model import (
     Stretch,
     metric_of,
 )
-from regress.stats.multiple import holm
 from regress.stats.summary import summarize
-from regress.stats.welch import Welch, welch
+from regress.stats.ttests import Welch, holm, welch
 
 IMPLEMENTATION = "implementation"
 """The parameter by which a benchmark names ways to do the same."""
 
 WINDOW_S = 0.7e-6
 """What a window adds to the time of its calls (docs/measuring.md): implementations that were timed with unlike numbers of calls
-are not told apart by what that may make of a difference."""
+differ only if the difference is larger than that can make it."""
 
 
 def has_implementations(benchmark: Benchmark | None) -> bool:
@@ -212,7 +211,7 @@ def _metric(benchmark: Benchmark, found: Sequence[Evidence]) -> Metric | None:
 
 
 def _timed(entry: _Entry, metric: Metric, settings: Settings) -> _Entry:
-    """The entry with its values, or why there are none."""
+    """The entry with its values, or with the reason why it has no values."""
     if entry.failure is not None:
         return entry
     if not entry.evidence.has(metric.name):

@@ -37,11 +37,9 @@ from regress.model import (
     Verdict,
 )
 from regress.stats.modes import Modes, jumps, two_modes
-from regress.stats.multiple import holm
-from regress.stats.paired import pair_spread, paired
 from regress.stats.serial import follows
 from regress.stats.summary import summarize
-from regress.stats.welch import error_with, min_detectable, smallest_significant, welch
+from regress.stats.ttests import error_with, holm, min_detectable, pair_spread, paired, smallest_significant, welch
 
 SEVERAL_THREADS_FROM = 0.25
 """A change of what several threads work for is claimed from here up: two sides of one code have been seen 12 % apart in each
@@ -129,7 +127,7 @@ def _one_sided(subject: Subject) -> Draft:
 
 
 def _without_numbers(draft: Draft, base: Failure | None, head: Failure | None, *reasons: str) -> Draft:
-    """What a failure on one side or on both comes to."""
+    """The verdict on a failure on one side or both."""
     skipped = all(each.kind == "skipped" for each in (base, head) if each is not None)
     verdict = Verdict.SKIPPED if skipped else Verdict.FAILED
     return draft.settled(verdict, *reasons, base_failure=base, head_failure=head)
@@ -212,7 +210,7 @@ def _exact(draft: Draft, base: float, head: float) -> Draft:
 
 
 def _tested(subject: Subject, draft: Draft, base: tuple[float, ...], head: tuple[float, ...]) -> Draft:
-    """Welch's test where there can be one, else the reason why there is none."""
+    """Welch's test, or the reason why there can be no test."""
     settings = subject.settings
     sides = summarize(base, settings.confidence), summarize(head, settings.confidence)
     draft = draft.settled(Verdict.UNDECIDED, base=sides[0], head=sides[1])

@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from regress.errors import Exit, State, ranked
-from regress.model import Case, Comparison, Fineness, Round, SelfCheck, Settings, SuiteProblem, Verdict
+from regress.model import Case, Comparison, Fineness, Round, SelfCheck, Settings, Spread, SuiteProblem, Verdict
 from regress.stats.summary import geomean
-from regress.stats.welch import error_with, min_detectable
+from regress.stats.ttests import error_with, min_detectable
 
 
 @dataclass(frozen=True)
@@ -204,3 +204,20 @@ def _row(comparison: Comparison, rounds: int) -> Fineness:
         noise=comparison.noise,
         min_detectable=None if least is None else least - 1,
     )
+
+
+def spreads_of(comparisons: Iterable[Comparison]) -> dict[str, Spread]:
+    """What was seen of each case's rounds, by `str` of the case: the largest spread of what gates and is tested."""
+    found: dict[str, Spread] = {}
+    for each in comparisons:
+        if each.gates and each.p is not None and each.base is not None and each.head is not None:
+            seen = Spread(each.spread, _freedom(each))
+            found[str(each.case)] = max(found.get(str(each.case), seen), seen, key=lambda spread: spread.sd)
+    return found
+
+
+def _freedom(comparison: Comparison) -> int:
+    """Degrees of freedom of its spread."""
+    if comparison.pairs is not None:
+        return comparison.pairs.n - 1
+    return sum(each.n - 1 for each in (comparison.base, comparison.head) if each is not None)

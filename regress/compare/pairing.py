@@ -131,7 +131,7 @@ def renames(head: Benchmarks, base_names: Collection[str]) -> dict[str, str]:
 
 
 def unlike(base: Evidence, head: Evidence, metric: str) -> list[str]:
-    """Why the good rounds of a case were not all measured alike as far as the metric goes, in words; empty if they were."""
+    """How the good rounds of a case were measured differently, in what affects the metric, in words; empty if alike."""
     found = []
     for name in (*PROTOCOL_IDENTITY, *(HOST_IDENTITY if metric in HOST_METRICS else ())):
         one, other = _protocol_values(base, name), _protocol_values(head, name)

@@ -2,8 +2,8 @@
 
 Screening. All cases are looked at after 4 rounds a side (pairs, where the sides take windows in turn), and those that are not
 decided again after 6, 10, 16 and 24; a case that is remembered as quiet is looked at after 3 already, by the same rule. A case
-drops out where everything that gates is settled: unchanged, exact, or without numbers. Screening claims nothing: testing again
-and again until something is significant would claim changes that are none.
+drops out once everything that gates is settled: unchanged, exact, or without numbers. Screening claims nothing: testing again
+and again until something is significant would claim false changes.
 
 Confirmation. A case whose estimate reaches 0.6 of the change that counts is measured again from processes started again, with
 the sides in the other order, and judged on these rounds alone, with Holm's adjustment over the cases that are confirmed. How
@@ -24,16 +24,26 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import NamedTuple
-from typing import Protocol as Interface
 
+from regress.compare.confirming import (
+    BESIDE,
+    FEWEST,
+    FEWEST_PAIRS,
+    LOOKS,
+    confirmed,
+    confirming_rounds,
+    far_off,
+    is_soon_decided,
+    is_suspicious,
+    is_worth_confirming,
+    screened,
+)
 from regress.compare.judge import compare
 from regress.compare.pairing import Suites
 from regress.compare.rule import is_critical
-from regress.model import VISITING, Batch, Benchmark, Case, Comparison, Round, Settings, Spread, Verdict, metric_of
-from regress.stats.welch import min_detectable, smallest_significant
+from regress.compare.unreached import CheckMeasured, names_of_cases, not_reached, reached
+from regress.model import VISITING, Batch, Case, Comparison, Round, Settings, Spread, Verdict
 
-LOOKS = (4, 6, 10, 16, 24)
-"""Rounds a side after which a case is looked at."""
 QUIET_LOOK, QUIET = 3, 0.1
 """Rounds a side after which a case is looked at first whose spread is so small a part of the time threshold: the 95 % interval
 of three pairs reaches 2.5 of their spreads, that of two would reach nine."""
@@ -41,41 +51,8 @@ KNOWN = 6
 """Degrees of freedom from which on a remembered spread is believed."""
 CONFIRMING = LOOKS[-1]
 """Rounds from this number on confirm."""
-SUSPICIOUS = 0.6
-"""Of the change that counts: from here up a case goes to confirmation."""
-FEWEST, FEWEST_PAIRS, MOST = 6, 10, 24
-"""Rounds a side of a confirmation, or pairs: of ten six count fully, which leaves them five degrees of freedom."""
-BESIDE = 10
-"""Pairs up to which a case is measured on only because something that gates nothing is undecided."""
-EXTREME = 10.0
-"""From this many changes that count on, a change is confirmed by as many rounds or pairs as a first look takes."""
-POWER_AT, POWER_Z = 1.4, 2.4
-"""A change of this many thresholds is estimated this many standard errors above the threshold."""
-INTERVAL_Z = 2.0
-"""Standard errors from an estimate to the end of its interval, with as many rounds as a noisy case needs."""
-NOT_REACHED = "not reached before measuring ended"
-NOT_BEGUN = "not started: its rounds take longer than the time left"
 MARGIN = 1.5
-"""A budget that is said to cover all is so much longer than what it is estimated to take."""
-
-
-class CheckMeasured(Interface):
-    """What has been measured until now."""
-
-    @property
-    def benchmarks(self) -> Mapping[str, Mapping[str, Benchmark]]:
-        """By side, then by name."""
-
-    @property
-    def cases(self) -> Mapping[str, Sequence[Case]]:
-        """By side, as that side names them."""
-
-    @property
-    def rounds(self) -> Sequence[Round]: ...
-
-    @property
-    def costs(self) -> Mapping[Case, float]:
-        """Seconds that the unmeasured visits to a case have taken, both sides together; only of what was visited."""
+"""Factor from the estimated time of a whole check to the budget that is suggested for it."""
 
 
 class CaseState(Enum):
@@ -107,7 +84,7 @@ class CaseProgress:
     visited: bool = False
     """Whether its unmeasured visits are over."""
     visit_s: float = 0.0
-    """Seconds of these, both sides together, as far as they make the check longer."""
+    """Seconds by which these make the check longer, both sides together."""
     cost_s: float = 0.0
     """The same of one round; taken for what the visits took until it was looked at."""
 
@@ -259,15 +236,15 @@ class CheckSteps:
 
     def _settle(self, standing: CaseProgress, tested: Sequence[Comparison]) -> None:
         unsettled = [each for each in tested if each.gates and each.verdict is not Verdict.UNCHANGED]
-        suspects = [each for each in unsettled if _suspicious(each)]
+        suspects = [each for each in unsettled if is_suspicious(each)]
         if suspects:
             standing.state, standing.confirming = CaseState.SUSPECT, max(map(confirming_rounds, suspects))
-            standing.far = max(map(_far, suspects))
+            standing.far = max(map(far_off, suspects))
         elif not unsettled or standing.rounds >= LOOKS[-1]:
             standing.matters = False
-            if standing.rounds < BESIDE and any(map(_soon_decided, tested)):
+            if standing.rounds < BESIDE and any(map(is_soon_decided, tested)):
                 return
-            listed = [each for each in tested if not each.gates and _worth_confirming(each)]
+            listed = [each for each in tested if not each.gates and is_worth_confirming(each)]
             standing.state = CaseState.SUSPECT if listed else CaseState.DONE
             standing.confirming = max((FEWEST_PAIRS if each.pairs else FEWEST for each in listed), default=0)
 
@@ -321,11 +298,11 @@ class CheckSteps:
         """Every case and metric: on the rounds that confirm where there are some, else on those of the screening, which claim
         nothing. Ordered as `compare` does."""
         standings = self._begun(found)
-        screened, confirmed = self._split(found.rounds)
-        judged = self._compared(confirmed)
+        screening, confirming = self._split(found.rounds)
+        judged = self._compared(confirming)
         level = self._settings.alpha / (1 + len({each.case for each in judged}))
-        done = [_confirmed(each) for each in judged]
-        done += [_screened(each, level, self._settings) for each in self._compared(screened)]
+        done = [confirmed(each) for each in judged]
+        done += [screened(each, level, self._settings) for each in self._compared(screening)]
         longer = {case for case, each in standings.items() if each.visited and not each.rounds}
         done = [*reached(done), *not_reached(standings, self._suites, self._settings, done, longer)]
         order = {case: index for index, (case, *_) in enumerate(self._pairs(found.rounds))}
@@ -372,80 +349,6 @@ class CheckSteps:
         return compare(base, head, suites.head, self._settings, suites.base_given)
 
 
-def names_of_cases(found: CheckMeasured, suites: Suites) -> dict[Case, set[Case]]:
-    """By its name on head: what the sides call a case, in the order in which cases are wanted."""
-    names: dict[Case, set[Case]] = {}
-    for side, cases in found.cases.items():
-        for case in cases:
-            names.setdefault(suites.on_head(case) if side == "base" else case, set()).add(case)
-    return names
-
-
-def with_unreached(
-    comparisons: Iterable[Comparison], found: CheckMeasured, settings: Settings
-) -> tuple[Comparison, ...]:
-    """The comparisons of what was measured, and of what there was no time for."""
-    done, suites = reached(comparisons), Suites.of(found.benchmarks.get("head", {}), found.benchmarks.get("base"))
-    return (*done, *not_reached(names_of_cases(found, suites), suites, settings, done))
-
-
-def reached(comparisons: Iterable[Comparison]) -> list[Comparison]:
-    """The comparisons; of what time was over for before both sides were measured, that it was not reached."""
-    return [replace(each, unreached=True, reasons=(NOT_REACHED,)) if _is_cut(each) else each for each in comparisons]
-
-
-def _is_cut(each: Comparison) -> bool:
-    measured = each.base is not None and each.head is not None
-    return each.verdict is Verdict.UNDECIDED and not (measured or each.base_failure or each.head_failure)
-
-
-def not_reached(
-    cases: Iterable[Case],
-    suites: Suites,
-    settings: Settings,
-    done: Iterable[Comparison],
-    longer: Collection[Case] = (),
-) -> list[Comparison]:
-    """A comparison of each of the cases that there is none of, because there was no time to measure it; `longer` are those that
-    were not begun."""
-    known, found = {each.case for each in done}, []
-    for case in cases:
-        if case not in known:
-            definition = suites.definition(case)
-            name, unit = (definition.metric, definition.unit) if definition is not None else ("value", "")
-            critical, why = is_critical(case, definition, settings), NOT_BEGUN if case in longer else NOT_REACHED
-            metric = metric_of(name, unit, None, False)
-            found.append(Comparison(case, metric, Verdict.UNDECIDED, (why,), critical=critical, unreached=True))
-    return found
-
-
-def confirming_rounds(comparison: Comparison) -> int:
-    """Rounds a side that confirming the comparison takes, by its spread and the change that counts."""
-    fewest = FEWEST if comparison.pairs is None else FEWEST_PAIRS
-    if comparison.ratio is not None and _far(comparison) >= EXTREME:
-        fewest = LOOKS[0]
-    return max(fewest, min(MOST, _rounds_with_power(comparison)))
-
-
-def _rounds_with_power(comparison: Comparison) -> int:
-    """Rounds a side that would tell the change from one that just counts."""
-    counts_from = comparison.counts_from or comparison.threshold
-    apart = math.log((1 + POWER_AT * counts_from) / (1 + counts_from))
-    if comparison.ratio is not None:  # of what is far beyond, a third of the way would be enough
-        apart = max(apart, (abs(math.log(comparison.ratio)) - math.log1p(counts_from)) / 3)
-    return math.ceil(2 * (POWER_Z * comparison.spread / apart) ** 2)
-
-
-def deciding_rounds(comparison: Comparison) -> int:
-    """Rounds a side after which the interval of the estimate would hold no change that counts; of an estimate near one, those
-    that confirm it."""
-    assert comparison.ratio is not None
-    if _suspicious(comparison):
-        return confirming_rounds(comparison)
-    room = math.log1p(comparison.counts_from or comparison.threshold) - abs(math.log(comparison.ratio))
-    return max(FEWEST, math.ceil(2 * (INTERVAL_Z * comparison.spread / room) ** 2))
-
-
 def _that_matter(standings: Iterable[CaseProgress]) -> list[CaseProgress]:
     """Those that are to be confirmed in what gates."""
     return [each for each in standings if each.state is CaseState.SUSPECT and each.matters]
@@ -454,7 +357,7 @@ def _that_matter(standings: Iterable[CaseProgress]) -> list[CaseProgress]:
 def _that_fit(
     standings: Iterable[CaseProgress], left_s: float, kept_back_s: Callable[[CaseProgress], float]
 ) -> list[CaseProgress]:
-    """Those whose next looks there is time for, in this order; after each so much is to be left as is kept back for it."""
+    """Those whose next looks fit into the time left, in this order; after each, what is kept back for it must still be left."""
     chosen = []
     for each in standings:
         if each.look_s + kept_back_s(each) <= left_s:
@@ -466,78 +369,6 @@ def _that_fit(
 def _mean(values: Iterable[float]) -> float:
     found = list(values)
     return math.fsum(found) / len(found) if found else 0.0
-
-
-def _far(comparison: Comparison) -> float:
-    """How many changes that count it is from unchanged."""
-    assert comparison.ratio is not None
-    return abs(math.log(comparison.ratio)) / math.log1p(comparison.counts_from or comparison.threshold)
-
-
-def _suspicious(comparison: Comparison) -> bool:
-    assert comparison.ratio is not None
-    least = 1 + SUSPICIOUS * (comparison.counts_from or comparison.threshold)
-    return not 1 / least <= comparison.ratio <= least
-
-
-def _soon_decided(comparison: Comparison) -> bool:
-    """Whether what gates nothing would be decided by a few more pairs."""
-    beside = not comparison.gates and comparison.pairs is not None and comparison.verdict is Verdict.UNDECIDED
-    return beside and deciding_rounds(comparison) <= BESIDE
-
-
-def _worth_confirming(comparison: Comparison) -> bool:
-    """Whether what gates nothing may be a change (pairs are few once what gates is settled), and a confirmation could tell."""
-    may_be = comparison.pairs is not None and _suspicious(comparison)
-    return comparison.verdict.traits.claims or (may_be and _rounds_with_power(comparison) <= FEWEST_PAIRS)
-
-
-def spreads_of(comparisons: Iterable[Comparison]) -> dict[str, Spread]:
-    """What was seen of each case's rounds, by `str` of the case: the largest spread of what gates and is tested."""
-    found: dict[str, Spread] = {}
-    for each in comparisons:
-        if each.gates and each.p is not None and each.base is not None and each.head is not None:
-            seen = Spread(each.spread, _freedom(each))
-            found[str(each.case)] = max(found.get(str(each.case), seen), seen, key=lambda spread: spread.sd)
-    return found
-
-
-def _freedom(comparison: Comparison) -> int:
-    """Degrees of freedom of its spread."""
-    if comparison.pairs is not None:
-        return comparison.pairs.n - 1
-    return sum(each.n - 1 for each in (comparison.base, comparison.head) if each is not None)
-
-
-def _screened(comparison: Comparison, level: float, settings: Settings) -> Comparison:
-    """A comparison of the screening: it claims nothing that rests on a test. How fine the check could see is how fine its
-    confirmation would have seen, at the level that one more case would have been tested with."""
-    if comparison.p is None:
-        return comparison
-    reasons = comparison.reasons
-    if comparison.verdict.traits.claims:
-        reasons = ("large, but not confirmed before measuring ended", *reasons)
-    if not comparison.gates:
-        claims = comparison.verdict.traits.claims
-        return replace(comparison, verdict=Verdict.UNDECIDED, reasons=reasons) if claims else comparison
-    rounds = confirming_rounds(comparison)
-    error, freedom = comparison.spread * math.sqrt(2 / rounds), 2 * rounds - 2
-    if comparison.pairs is not None:
-        level, freedom = level * settings.paired_alpha / settings.alpha, rounds - 1
-    noise = smallest_significant(error, freedom, level)
-    counts_from = comparison.counts_from or comparison.threshold
-    detectable = min_detectable(error, freedom, comparison.threshold, alpha=level, floor=counts_from)
-    told = replace(comparison, noise=noise, min_detectable=detectable)
-    if not comparison.verdict.traits.claims and comparison.verdict is not Verdict.UNDECIDED:
-        return told
-    regressed = comparison.verdict is Verdict.REGRESSED
-    hint = f"about {deciding_rounds(comparison)} rounds a side would decide"
-    return replace(told, verdict=Verdict.UNDECIDED, reasons=(*reasons, hint), unconfirmed=regressed)
-
-
-def _confirmed(comparison: Comparison) -> Comparison:
-    tested = comparison.p is not None and comparison.verdict.traits.claims
-    return replace(comparison, reasons=("confirmed", *comparison.reasons)) if tested else comparison
 
 
 def _with_exact_values(confirming: Sequence[Round], all_rounds: Iterable[Round]) -> list[Round]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import re
 from typing import Any
 
 from regress.config.values import is_number, shown
 from regress.errors import ConfigError
 from regress.model import Cluster, Kind
+from regress.text.wording import correction
 
 ENGINES = ("slurm", "local")
 _UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
@@ -27,7 +27,7 @@ _EXPECTED = {
 
 
 def read_cluster(value: Any) -> Cluster:
-    """The cluster of the setting `cluster`. Raises ConfigError where it is none."""
+    """The cluster of the setting `cluster`. Raises ConfigError if it is not one."""
     given = _checked('"cluster"', value, [each.name for each in dataclasses.fields(Cluster)])
     kinds = {name: _read_kind(name, each) for name, each in given.pop("kinds", {}).items()}
     return Cluster(**given, kinds=kinds)
@@ -66,8 +66,7 @@ def _checked(where: str, value: Any, known: list[str]) -> dict[str, Any]:
     found = {}
     for key, each in value.items():
         if key not in known:
-            near = difflib.get_close_matches(key.lower(), known, n=1)
-            fix = f'write "{near[0]}"' if near else "remove it"
+            fix = correction(key.lower(), known, "remove it")
             raise ConfigError(f'{where} has "{key}"', why=f"known are {', '.join(sorted(known))}", fix=fix)
         found[key] = _converted(key, each)
         if found[key] is None:

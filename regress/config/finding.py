@@ -9,9 +9,10 @@ from typing import Any
 
 from regress.config.repository import git_top
 from regress.config.values import shown
-from regress.errors import ConfigError, quoted
+from regress.errors import ConfigError
 from regress.files import read_bytes
 from regress.model import writable
+from regress.text.wording import quoted
 
 _FILE_NAMES = ("asv.conf.json", "asv.conf.jsonc")
 _USUAL_FOLDERS = ("benchmarks", "asv_bench")

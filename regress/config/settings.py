@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import re
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +15,7 @@ from regress.config.environments import read_environment
 from regress.config.values import check_patterns, is_number, shown
 from regress.errors import ConfigError
 from regress.model import METRICS, THRESHOLD_KINDS, Better, Cluster, Environment, Settings
+from regress.text.wording import correction
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,7 @@ def settings_with(base: Settings, given: Mapping[str, Any], source: str) -> Sett
 
 
 def _unknown(name: str, known: list[str], source: str) -> ConfigError:
-    near = difflib.get_close_matches(name.lower().replace("-", "_"), known, n=1)
-    fix = f'write "{near[0]}"' if near else "remove it, or write one of these"
+    fix = correction(name.lower().replace("-", "_"), known, "remove it, or write one of these")
     return ConfigError(f'unknown setting "{name}" ({source})', why="known are " + ", ".join(sorted(known)), fix=fix)
 
 
@@ -166,9 +165,8 @@ def _metrics_by_pattern(name: str, value: Any) -> dict[str, tuple[str, ...]] | N
 
 def _check_metric(name: str, metric: str, given: Any, known: Sequence[str]) -> None:
     if metric not in known:
-        near = difflib.get_close_matches(metric, known, n=1)
         raise ConfigError(
             f'"{name}" has {shown(given)}',
             why=f"there is no metric {metric}; known are {', '.join(known)}",
-            fix=f'write "{near[0]}"' if near else "take one of these",
+            fix=correction(metric, known, "take one of these"),
         )

@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from regress.errors import NoRepository, RegressError, quoted, without_password
+from regress.errors import NoRepository, RegressError, without_password
 from regress.files import lock as take
 from regress.git.commits import shallow
 from regress.git.running import attempt, line, text, transfer
+from regress.text.wording import quoted
 
 _MARK = "regress-fetched"
 """A file in the clone whose age is that of the last fetch."""

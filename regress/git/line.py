@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from regress.errors import RevisionError, quoted
+from regress.errors import RevisionError
 from regress.git.repository import Repository
 from regress.model import Commit
+from regress.text.wording import quoted
 
 
 def line_between(repository: Repository, good: Commit, bad: Commit, ignore: Sequence[Path] = ()) -> list[Commit]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from pathlib import Path
 
-from regress.errors import RevisionError, quoted
+from regress.errors import RevisionError
 from regress.git.commits import exists, log, shallow
 from regress.git.running import attempt, line, output, text
 from regress.model import Commit
+from regress.text.wording import nearest, quoted
 
 _FETCH_ALL = "git fetch --unshallow --tags origin '+refs/heads/*:refs/remotes/origin/*'"
 """A shallow clone has only the branch it was made from, and fetches no other automatically."""
@@ -84,7 +84,7 @@ def _unknown(root: Path, common_dir: Path, revision: str) -> RevisionError:
     folders = ("refs/heads", "refs/tags", "refs/remotes")
     listed = output(root, "for-each-ref", "--format=%(refname:lstrip=2)", *folders)
     names = ["HEAD", *text(listed).split("\n")]
-    near = [each for each in names if each.endswith("/" + name)] + difflib.get_close_matches(name, names)
+    near = [each for each in names if each.endswith("/" + name)] + nearest(name, names, 3)
     fix = "name " + " or ".join(dict.fromkeys(each + steps for each in near[:3])) if near else ""
     where = str(root)
     if shallow(common_dir):

@@ -9,7 +9,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from regress.errors import NoRepository, RegressError, quoted
+from regress.errors import NoRepository, RegressError
+from regress.text.wording import quoted
 
 _GIT = ("git", "-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false")
 

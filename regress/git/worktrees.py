@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import random
-import shlex
 import shutil
 import tempfile
 import time
 import weakref
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from regress.errors import RegressError, quoted
+from regress.errors import RegressError
 from regress.files import lock as take
 from regress.git.running import attempt, git_error, line, output, top
+from regress.text.wording import quoted
 
 Matters = Callable[[Path, str], bool]
 """Whether a worktree needs the file or submodule of that name, relative to it."""
@@ -59,15 +59,9 @@ class Worktrees:
     def trim(self, parent: Path, count: int) -> list[Path]:
         """Remove the worktrees under `parent` but the `count` that were asked for last, and those that a process is using."""
         locks = sorted(_folder(parent).glob("*.lock"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
-        there = [path.stem for path in locks if path.with_suffix("").exists()]
-        return self._remove(parent, there[:count])
-
-    def _remove(self, parent: Path, keep: Collection[str]) -> list[Path]:
-        """Remove the worktrees under `parent` but those of the commits in `keep` and those that a process is using."""
+        trees = [tree for path in locks if (tree := path.with_suffix("")).exists()]
         removed = []
-        for tree in sorted(path.with_suffix("") for path in _folder(parent).glob("*.lock")):
-            if tree.name in keep or not tree.exists():
-                continue
+        for tree in sorted(trees[count:]):
             if tree in self._held:
                 os.close(self._held.pop(tree))
             lock = os.open(_lock_path(tree), os.O_RDWR)
@@ -230,7 +224,9 @@ def _module_error(sha: str, why: str) -> RegressError:
 
 def _lfs_error(sha: str, why: str, module: str = os.curdir) -> RegressError:
     """The error for files of a commit, or of its submodule at that path."""
-    fetch = f"git lfs fetch origin {sha}" if module == os.curdir else f"git -C {shlex.quote(module)} lfs fetch --all"
+    fetch = (
+        f"git lfs fetch origin {sha}" if module == os.curdir else quoted("git", "-C", module, "lfs", "fetch", "--all")
+    )
     fix = f"git lfs install && {fetch}"
     return RegressError(f"files of {sha[:8]} are in Git LFS and not here", why=why, fix=fix)
 

@@ -9,12 +9,10 @@ recorded       both put together: what is recorded of a commit on a machine in a
 loading        a commit's files -> Recorded
 archive        everything below results_dir, a benchmark at a time
 index          what was read of it, kept in a cache; index_files makes its files
-states         which files of results there are, and in which state
-sources        what each holds, as the index keeps it; rows those of asv's files
+sources        which files of results there are, and what each holds; rows those of asv's files
 names          which metric stands under which name, and the entries of benchmarks.json
 results_file   asv's result file: text <-> rows
 first_format   asv's format of before 2019
-bulk           making millions of small objects
 json_text      JSON with bare NaN and Infinity, fast
 merging        other folders of results into this one
 parts          what a folder has of one result, read for merging
@@ -28,8 +26,8 @@ disk           atomic, locked writing, and errors that say what to do
 from __future__ import annotations
 
 from regress.history.archive import Archive, Place
-from regress.history.bulk import without_gc
 from regress.history.explanations import explanations_in, keep_explanation
+from regress.history.index_files import without_gc
 from regress.history.machine import this_machine
 from regress.history.memory import (
     LastVerdict,

@@ -12,7 +12,7 @@ from regress.history.index_files import Progress
 from regress.history.loading import read_benchmarks, read_machine
 from regress.history.reading import AsvRow, TableReader
 from regress.history.recorded import Recorded, SkippedFile, of_asv, put_together
-from regress.history.states import by_number, scan
+from regress.history.sources import by_number, scan
 from regress.model import Machine
 
 
@@ -73,11 +73,6 @@ class Archive:
         for source in self._index.sources.values():
             for name, words in source.was.items():
                 self._was.setdefault(name, []).extend(words)
-
-    @property
-    def files_known(self) -> int:
-        """How many sources did not need to be read."""
-        return self._index.known
 
     def names(self, sources: Container[int] | None = None) -> list[str]:
         """The benchmarks in any of these sources, or in any at all."""

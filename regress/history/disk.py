@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from regress.errors import StoreError, quoted
+from regress.errors import StoreError
 from regress.files import lock, open_file, read_bytes
+from regress.text.wording import quoted
 
 LOCK_NAME = ".regress.lock"
 POLL_S = 0.01

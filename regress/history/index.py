@@ -23,8 +23,7 @@ from regress.history import index_files, rows
 from regress.history.index_files import Progress
 from regress.history.names import further_version
 from regress.history.reading import AsvRow
-from regress.history.sources import Rounds, Source
-from regress.history.states import State
+from regress.history.sources import Rounds, Source, State
 
 FORMAT = 5
 WAIT_S = 2.0
@@ -78,8 +77,6 @@ class Index:
         """Whether there is something of sources that are no longer there."""
         self.sources: dict[int, Source] = {}
         """By the number of the state that they were read in."""
-        self.known = 0
-        """Of them, how many were known before."""
         self._fill(progress or index_files.no_progress)
 
     # -- reading ---------------------------------------------------------------------------------------------------------
@@ -224,7 +221,6 @@ class Index:
 
     def _fill(self, progress: Progress) -> None:
         self._open()
-        self.known = len(self.sources)
         if self._databases and not self._missing(self._states):
             return
         settled_ns = time.time_ns() - SETTLED_NS

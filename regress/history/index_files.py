@@ -9,11 +9,9 @@ What is read of a long history at once is shared between two processes, which wr
 
 from __future__ import annotations
 
+import gc
 import os
-import signal
 import sqlite3
-import threading
-import warnings
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -23,10 +21,9 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from regress.history.bulk import without_gc
 from regress.history.rows import packed
-from regress.history.sources import Content, Source, read_source
-from regress.history.states import State
+from regress.history.sources import Content, Source, State, read_source
+from regress.sharing import beside, processors
 
 BATCH_BYTES = 8 * 2**20
 """Files that are read before their contents are written: few enough to reuse memory instead of allocating more."""
@@ -57,8 +54,17 @@ def make(paths: Sequence[Path], states: Mapping[int, State], facts: Collection[s
     paths[0].parent.mkdir(parents=True, exist_ok=True)
     mine, others = _shared_out(states)
     total, own = (sum(state.bytes for state in part.values()) or 1 for part in (states, mine))
-    with _helper(paths[1], others, facts) if others else nullcontext():
-        _make_one(paths[0], mine, facts, lambda done, of: progress(done * total // own, total))
+    temporaries = [path.with_suffix(f".{os.getpid()}.tmp") for path in paths]
+
+    def make_others() -> None:
+        _make_one(paths[1], temporaries[1], others, facts, no_progress)
+
+    try:
+        with beside(make_others) if others else nullcontext():
+            _make_one(paths[0], temporaries[0], mine, facts, lambda done, of: progress(done * total // own, total))
+    finally:
+        for temporary in temporaries:  # of a process that was killed too
+            temporary.unlink(missing_ok=True)
 
 
 def no_progress(done: int, total: int) -> None:
@@ -95,19 +101,13 @@ def read_into(
     return found
 
 
-def _make_one(path: Path, states: Mapping[int, State], facts: Collection[str], progress: Progress) -> None:
-    beside = _beside(path, os.getpid())
-    try:
-        with closing(sqlite3.connect(beside, isolation_level=None)) as database:
-            database.executescript(NEW + TABLES)
-            read_into(database, states, facts, progress)
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
-
-
-def _beside(path: Path, process: int | None) -> Path:
-    return path.with_suffix(f".{process}.tmp")
+def _make_one(
+    path: Path, temporary: Path, states: Mapping[int, State], facts: Collection[str], progress: Progress
+) -> None:
+    with closing(sqlite3.connect(temporary, isolation_level=None)) as database:
+        database.executescript(NEW + TABLES)
+        read_into(database, states, facts, progress)
+    os.replace(temporary, path)
 
 
 def _write(database: sqlite3.Connection, batch: Mapping[int, Content]) -> None:
@@ -151,13 +151,10 @@ def _by_name(held: Mapping[int, Mapping[str, T]]) -> dict[str, _Column[T]]:
     return found
 
 
-# -- two processes -------------------------------------------------------------------------------------------------------
-
-
 def _shared_out(states: Mapping[int, State]) -> tuple[dict[int, State], dict[int, State]]:
-    """The share of this process and of another one; nothing if that would not pay or a fork is not safe."""
+    """The share of this process and of another one; nothing if that would not pay."""
     total = sum(_size(state) for state in states.values())
-    if total < SHARED_BYTES or (os.cpu_count() or 1) < 2 or threading.active_count() > 1:
+    if total < SHARED_BYTES or processors() < 2:
         return dict(states), {}
     mine: dict[int, State] = {}
     others: dict[int, State] = {}
@@ -174,21 +171,12 @@ def _size(state: State) -> int:
 
 
 @contextmanager
-def _helper(path: Path, states: Mapping[int, State], facts: Collection[str]) -> Iterator[None]:
-    """Make the file in a forked process. If that fails, nothing is reported: this process reads what is missing."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of threads in libraries, which the work does not use
-        helper = os.fork()
-    if not helper:
-        try:
-            _make_one(path, states, facts, no_progress)
-        finally:
-            os._exit(0)
+def without_gc() -> Iterator[None]:
+    """Without the cycle collector: a history's objects have no cycles, and looking for them takes half of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
     try:
         yield
-    except BaseException:
-        os.kill(helper, signal.SIGKILL)
-        raise
     finally:
-        os.waitpid(helper, 0)
-        _beside(path, helper).unlink(missing_ok=True)  # of a helper that was killed
+        if enabled:
+            gc.enable()

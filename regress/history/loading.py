@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from regress.errors import quoted
 from regress.files import read_bytes
 from regress.history.reading import AsvRow, TableReader
 from regress.history.recorded import CommitResults, Loaded, Recorded, SkippedFile, put_together
@@ -28,6 +27,7 @@ from regress.history.results_file import (
 from regress.history.sidecar import ENDING, Sidecar, parse_header
 from regress.history.sidecar import parse as parse_sidecar
 from regress.model import Machine
+from regress.text.wording import first_of, quoted
 
 BENCHMARKS_FILE = "benchmarks.json"
 ANCHOR = "@"
@@ -128,8 +128,7 @@ def read_sidecar(path: Path, machine: str, skipped: list[SkippedFile]) -> Sideca
 
 
 def _of_lines(numbers: Sequence[int], words: str) -> str:
-    first = ", ".join(map(str, numbers[:5])) + (" ..." if len(numbers) > 5 else "")
-    return f"{len(numbers)} of its lines {words} ({first})"
+    return f"{len(numbers)} of its lines {words} ({first_of(numbers, 5)})"
 
 
 def read_results(path: Path, machine: str, skipped: list[SkippedFile]) -> ResultsFile | None:

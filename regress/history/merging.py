@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from regress.errors import StoreError, quoted
+from regress.errors import StoreError
 from regress.history import disk, loading, names, sidecar
 from regress.history.explanations import files_of_explanations, united_explanations
 from regress.history.loading import BENCHMARKS_FILE, MACHINE_FILE
@@ -41,6 +41,7 @@ from regress.history.uniting import (
     united_results,
 )
 from regress.model import Merged
+from regress.text.wording import quoted
 
 SAME_MACHINE = ("arch", "cpu", "num_cpu")
 """Facts of machine.json that two machines of one name have in common, or they are two."""

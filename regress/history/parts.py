@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from regress.errors import quoted
 from regress.history import loading, sidecar
 from regress.history.loading import MACHINE_FILE
 from regress.history.recorded import SkippedFile
@@ -23,6 +22,7 @@ from regress.history.results_file import (
 )
 from regress.history.store import for_merging, refuse_other
 from regress.history.uniting import Lines, lines_of, united_results
+from regress.text.wording import quoted
 
 T = TypeVar("T")
 

@@ -201,14 +201,14 @@ def further_rows(versions: Mapping[str, str]) -> dict[str, dict[str, str]]:
 def _column(rows: Sequence[AsvRow], benchmark: Benchmark, metric: str, length: int) -> Column:
     unit = METRICS[metric].unit if metric in METRICS else our_unit(benchmark.unit)
     columns = zip(*[(row.results, row.lows, row.highs, row.samples, row.numbers) for row in rows], strict=True)
-    return Column(unit, *([_items(each, length) for each in column] for column in columns))
-
-
-def _items(values: Sequence[Any] | None, length: int) -> Sequence[Any]:
-    """The values of a row's column, one item a case; short or missing ones leave their place empty."""
-    if values is None:
-        return (None,) * length
-    return values if len(values) == length else [*values[:length], *(None for _ in range(length - len(values)))]
+    empty = (None,) * length
+    return Column(
+        unit,
+        *(
+            [empty if row is None else row if len(row) == length else [*row, *empty][:length] for row in column]
+            for column in columns
+        ),
+    )
 
 
 def _aligned(

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from regress.errors import StoreError, quoted
+from regress.errors import StoreError
 from regress.history import disk, loading, names, sidecar
 from regress.history.cells import newest_alike, rows_of
 from regress.history.loading import ANCHOR, BENCHMARKS_FILE, MACHINE_FILE
@@ -42,6 +42,7 @@ from regress.history.results_file import (
 )
 from regress.history.sidecar import Header, Sidecar
 from regress.model import Benchmark, Machine, Round, Side, writable
+from regress.text.wording import quoted
 
 LOCK_TIMEOUT_S = 30.0
 

@@ -68,7 +68,7 @@ def _in_loop(benchmark: Any) -> Iterator[None]:
     import asyncio  # few suites need it
 
     loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)  # for what is made in a function that is none
+    asyncio.set_event_loop(loop)  # for what a function that is not async makes
 
     def awaited(function: Any) -> Any:
         return Awaited(function, loop) if _is_coroutine(function) else function

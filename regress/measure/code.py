@@ -105,7 +105,7 @@ class Code:
     # -- files -----------------------------------------------------------------------------------------------------------
 
     def _file(self, parts: List[str]) -> Optional[str]:
-        """The file of a module of the suite, named from its folder; None if it is none of the suite's."""
+        """The file of a module of the suite, relative to its folder; None if the module is not the suite's."""
         if len(parts) < 2 or parts[0] != self._package:
             return None
         stem = os.path.join(*parts[1:])

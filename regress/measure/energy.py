@@ -27,7 +27,7 @@ SETTLING_S = 0.3
 
 
 def energy_of_call(call: Call, device: DeviceBackend, limit_s: float) -> Optional[float]:
-    """Joules a call, of calls one after the other on a busy device; None where the device does not count them, or its counter
+    """Joules a call, of calls one after the other on a busy device; None if the device does not count them, or its counter
     did not move twice in `limit_s` seconds."""
     before_j = device.energy_j()
     if before_j is None:
@@ -70,7 +70,7 @@ def energy_of_call(call: Call, device: DeviceBackend, limit_s: float) -> Optiona
 def _calls_of_batch(call: Call, device: DeviceBackend) -> int:
     """Calls that keep the device busy for a batch."""
     calls = 1
-    device.synchronize()  # what was asked for before is none of them
+    device.synchronize()  # earlier work is not counted
     while True:
         start_s = device.now()
         for _ in range(calls):

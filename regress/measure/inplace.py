@@ -112,7 +112,7 @@ class _Look:
                 one_s = self._afresh()
                 self._fresh.append(one_s)
                 if not late and not low <= one_s <= high:
-                    # A second call is a repeated one, and met the same machine; of what grows slowly it is none.
+                    # A second call repeats the first on the same machine, but not if the work grows slowly.
                     next_s = self._repeat()
                     low, high = min(low, next_s / UNLIKE), max(high, next_s * UNLIKE)
                 below, above = below + (one_s < low), above + (one_s > high)

@@ -10,13 +10,13 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
+import sys
 from collections import deque
 from dataclasses import replace
-from typing import ContextManager, Deque, List, Optional, Sequence
+from typing import Any, ContextManager, Deque, List, Optional, Sequence, Tuple
 
 from .backend import DeviceError
 from .blocks import LAUNCHES_A_BLOCK, Blocks, DeviceSamples, Starved
-from .growth import growth
 from .stopping import FEWEST, FEWEST_LONG, LONG_CALL_S, centred, enough
 from .windows import SHORT_WINDOW_S, WARM_AGREE, LaunchWindows
 from .wire import Protocol
@@ -253,3 +253,13 @@ def host_calls_for(host_s: float, device_s: float, launches: int) -> int:
             LAUNCHES_A_BLOCK // launches,
         ),
     )
+
+
+def growth() -> Tuple[int, int]:
+    """Counts that stand still once a call is warm: device allocations of torch's caching allocator, and graphs that
+    torch.compile made. Asks only what is loaded."""
+    torch: Any = sys.modules.get("torch")
+    dynamo: Any = sys.modules.get("torch._dynamo.utils")
+    in_use = torch is not None and torch.cuda.is_initialized()
+    allocations = int(torch.cuda.memory_stats().get("num_device_alloc", 0)) if in_use else 0
+    return allocations, int(dynamo.counters["stats"]["unique_graphs"]) if dynamo is not None else 0

@@ -29,7 +29,7 @@ def children(package: ModuleType, problems: List[SuiteProblem], is_benchmark: Ca
 
 
 def _stray(folder: str, name: str) -> Optional[Told]:
-    """What has the name of a module there and is none; None if it is one, or where there is nothing."""
+    """What has the name of a module there without being one; None if it is a module, or nothing is there."""
     path = os.path.join(folder, name)
     if os.path.isfile(os.path.join(path, "__init__.py")) or os.path.isfile(f"{path}.py"):
         return None

@@ -17,7 +17,7 @@ def tried(backend: Optional[Backend], say: Callable[[Any], None]) -> None:
     """Run a parallel region, a backward pass and small device work with the frameworks that are loaded, and announce each.
 
     A region that ran in the parent with several threads left a pool without threads to its children: libgomp waits for them
-    for ever. Without a backend nothing is tried on the device. Raises what the frameworks raise.
+    forever. Without a backend nothing is tried on the device. Raises what the frameworks raise.
     """
     numpy: Any = sys.modules.get("numpy")
     torch: Any = sys.modules.get("torch")

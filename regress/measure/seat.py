@@ -1,7 +1,7 @@
 """A process's place in a group of processes that take windows in turn on one core.
 
-The driver says in which order, and sleeps. Whoever has had its turn hands over by a byte in the next one's pipe, which takes
-some microseconds: neighbouring windows meet the same core in the same mood.
+The driver gives the order, and sleeps. After its turn, a process writes a byte into the next one's pipe, which takes some
+microseconds: neighbouring windows find the core in the same state.
 """
 
 from __future__ import annotations

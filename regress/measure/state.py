@@ -1,4 +1,5 @@
-"""State of the process that a case must not pass on to the next: snapshots of it, seeds, and compile caches in memory."""
+"""State of the process that a case must not pass on to the next: snapshots of it, threads that still work, seeds, and compile
+caches in memory."""
 
 from __future__ import annotations
 
@@ -10,16 +11,22 @@ import importlib.machinery
 import importlib.util
 import os
 import random
+import re
 import signal
 import sys
+import threading
+import time
 import warnings
-from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set
 
 from .channel import FIRST_FD
 
 STANDARD = (0, 1, 2)
 GENERATORS = ("numpy", "torch", "cupy")
 """Modules with a random generator of their own."""
+LOOK_S = 0.05
+"""How long a thread that is new is watched. A pool that waits for work costs a case this much, and is no one's trouble."""
+BUSY_SHARE = 0.1
 
 
 class ProcessSetting(NamedTuple):
@@ -174,3 +181,37 @@ def forget_compilations() -> None:
     utilities = sys.modules.get("torch._dynamo.utils")
     if utilities is not None and any(utilities.counters.values()):
         sys.modules["torch"].compiler.reset()
+
+
+@contextlib.contextmanager
+def at_work() -> Iterator[List[str]]:
+    """The list holds, once this is closed, the threads that were started meanwhile and are still working. Nothing but the end
+    of the process ends them."""
+    known = set(threading.enumerate())
+    found: List[str] = []
+    try:
+        yield found
+    finally:
+        found += _busy(set(threading.enumerate()) - known)
+
+
+def _busy(threads: Set[threading.Thread]) -> List[str]:
+    before = _wanted_s(threads)
+    if not before:
+        return []
+    time.sleep(LOOK_S)
+    after = _wanted_s(threads)
+    return sorted(name for name in after if after[name] - before.get(name, 0.0) > BUSY_SHARE * LOOK_S)
+
+
+def _wanted_s(threads: Set[threading.Thread]) -> Dict[str, float]:
+    """By name, without the numbers that Python counts up, the seconds for which threads have run or waited for a processor.
+    Empty if the system does not tell; Linux does."""
+    found: Dict[str, float] = {}
+    for thread in threads:
+        with contextlib.suppress(OSError, ValueError):  # it has ended
+            with open(f"/proc/self/task/{thread.native_id}/schedstat") as file:
+                ran_ns, waited_ns, _ = map(int, file.read().split())
+            name = re.sub(r"[-_]\d+", "", thread.name)
+            found[name] = found.get(name, 0.0) + (ran_ns + waited_ns) * 1e-9
+    return found

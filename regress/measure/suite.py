@@ -393,7 +393,7 @@ def choose_params(benchmark: Any, params: List[str]) -> None:
                 benchmark.set_param_idx(index)
             return
     raise LookupError(
-        f"{benchmark.name} has no parameters ({', '.join(params)}) any more: their text has to be the same in every process"
+        f"{benchmark.name} no longer has parameters ({', '.join(params)}): their text has to be the same in every process"
     )
 
 

@@ -24,16 +24,13 @@ from .precision import flags as precision_flags
 from .precision import restored_flags
 from .ranks import leave_process_group
 from .seat import Seat
-from .state import forget_compilations, restored, seed
+from .state import at_work, forget_compilations, restored, seed
 from .suite import Suite, choose_params, load_cache, metric_of, needs_device
-from .threads import at_work
-from .wire import HOST_METRICS, Failure, Once, Proposal, Ran, Record, Recorded, Round, Task
+from .wire import FRAMEWORKS, HOST_METRICS, Failure, Once, Proposal, Ran, Record, Recorded, Round, Task
 
 T = TypeVar("T")
 By = Callable[[Any, Task, float], T]
 """What to do with a benchmark that is set up; the last argument is the backend's clock before its import."""
-
-FRAMEWORKS = ("torch", "cupy", "jax", "triton", "numpy")
 
 PRECISION = ("tf32_matmul", "tf32_cudnn", "bf16_reduction", "fp16_reduction", "default_dtype", "jax_matmul_precision")
 """The settings that are kept with every round."""

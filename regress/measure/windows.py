@@ -212,7 +212,7 @@ class HostWindows:
         return Window(*ranks.most("a window", *found))
 
     def rest(self) -> None:
-        """Wait until others can have their windows: until no thread of the call is at work any more."""
+        """Wait until others can have their windows: until no thread of the call is still at work."""
         if self._several_threads and self._preemptions is not None:
             self._preemptions.rest()
 
@@ -399,7 +399,7 @@ class Agreement(NamedTuple):
     apart: float
     """Of as many windows one after the other."""
     core: Optional[int]
-    """The one it was kept to; None where that cannot be."""
+    """The one it was kept to; None if that cannot be."""
     knows_preemption: bool
     """Whether the system says when others had the core."""
 

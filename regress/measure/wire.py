@@ -32,6 +32,11 @@ HOST_METRICS = ("host_time", "wall_time")
 HOST_IDENTITY = ("short_windows",)
 """Further fields of a Protocol that make values of these metrics comparable, and no others."""
 
+GPU_FRAMEWORKS = ("torch", "cupy", "jax")
+FRAMEWORKS = (*GPU_FRAMEWORKS, "triton", "numpy")
+"""Modules whose versions are facts of a process, and of which a round says whether they were loaded. The first ones are those
+that people name when they say what a GPU was used by."""
+
 DECLARED_SAMPLING = ("number", "repeat", "rounds", "processes", "warmup_time", "min_run_count", "sample_time")
 """asv's attributes that say how samples are taken. They are not part of a benchmark's version, so they are compared
 separately."""
@@ -625,7 +630,7 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Ran:
-    """Seconds a call, or why there are none."""
+    """Seconds a call, or why that is unknown."""
 
     seconds: float = 0.0
     failure: Optional[Failure] = nested(Failure, default=None)

@@ -29,8 +29,9 @@ from .ranks import Ranks, join
 from .seat import Seat
 from .state import GENERATORS, AtImport, seed
 from .suite import Suite
-from .visit import FRAMEWORKS, Visitor
+from .visit import Visitor
 from .wire import (
+    FRAMEWORKS,
     Begin,
     Broken,
     CacheReady,

@@ -65,6 +65,8 @@ from __future__ import annotations
 
 from regress.measure.wire import (
     DECLARED_SAMPLING,
+    FRAMEWORKS,
+    GPU_FRAMEWORKS,
     HOST_IDENTITY,
     HOST_METRICS,
     PROGRAM,
@@ -120,7 +122,6 @@ from regress.model.measurement import (
     direction_of,
     ends_of,
     metric_of,
-    near_names,
     old_names,
 )
 from regress.model.profile import (
@@ -168,6 +169,8 @@ __all__ = [
     "DECLARED_SAMPLING",
     "DEFAULT_ENVIRONMENT",
     "EXISTING",
+    "FRAMEWORKS",
+    "GPU_FRAMEWORKS",
     "HOST_IDENTITY",
     "HOST_METRICS",
     "LIFTED",
@@ -271,7 +274,6 @@ __all__ = [
     "ends_of",
     "from_json",
     "metric_of",
-    "near_names",
     "old_names",
     "outside",
     "writable",

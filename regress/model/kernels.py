@@ -75,5 +75,9 @@ class Metered:
     failure: Failure | None = None
 
     @property
+    def is_empty(self) -> bool:
+        return not self.kernels
+
+    @property
     def seconds(self) -> float:
         return sum(each.seconds for each in self.kernels)

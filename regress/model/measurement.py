@@ -5,8 +5,6 @@ regress.measure.wire has what the measuring process uses too (benchmarks, protoc
 
 from __future__ import annotations
 
-import difflib
-import itertools
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -115,28 +113,6 @@ def old_names(name: str, declared: Iterable[str]) -> Iterator[str]:
         yield was
         for start in range(1, len(parts)):
             yield ".".join([was, *parts[start:]])
-
-
-def near_names(words: str, names: Iterable[str], most: int = 3) -> list[str]:
-    """The names of benchmarks or cases that somebody may have meant who wrote these words: those that have them in them, then
-    the ones that are like them in whole, or in some of their parts between dots, the nearest first."""
-    wanted = re.sub(r"[\\^$]", "", words).lower()
-    every = sorted(set(names), key=lambda name: (len(name), name))
-    forms: dict[str, list[str]] = {}
-    for name in every:
-        for form in _forms(name.lower()):
-            forms.setdefault(form, []).append(name)
-    found = [name for name in every if re.search(r"\w", wanted) and wanted in name.lower()]
-    found += [name for form in difflib.get_close_matches(wanted, forms, most) for name in forms[form]]
-    return list(dict.fromkeys(found))[:most]
-
-
-def _forms(name: str) -> Iterator[str]:
-    """A name and its short forms: some of its consecutive parts, without parameters."""
-    yield name
-    parts = name.partition("(")[0].split(".")
-    for start, end in itertools.combinations(range(len(parts) + 1), 2):
-        yield ".".join(parts[start:end])
 
 
 @dataclass(frozen=True)

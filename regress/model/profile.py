@@ -190,6 +190,10 @@ class CallProfile:
     flags: tuple[str, ...] = ()
     failure: Failure | None = None
 
+    @property
+    def is_empty(self) -> bool:
+        return self.totals is None
+
     def label(self, name: str) -> str:
         """A kernel's name for people."""
         return next((each.label for each in (*self.kernels, *self.copies) if each.name == name), name)

@@ -179,8 +179,8 @@ class ChangePoint:
 
 @dataclass(frozen=True)
 class Confirmation:
-    """What a command says of a change, by measuring two commits in turn: that it is one, or, with the verdict `unchanged`, that
-    it is none. `ratio` is head over base."""
+    """The result of measuring two commits in turn: a change is confirmed or, with the verdict `unchanged`, refuted. `ratio` is
+    head over base."""
 
     base: str
     """Full hash."""
@@ -304,8 +304,7 @@ class AnchorCheck:
     within: float | None
     """The largest relative change of any value; None if nothing could be compared."""
     moved: tuple[Move, ...] = ()
-    """Values that moved, as far as a single one can show: significantly, and by `change_threshold` or more. Of many, some do
-    by chance."""
+    """Values that moved significantly by themselves, and by `change_threshold` or more. Among many, some do by chance."""
     together: tuple[float, float, float, int] | None = None
     """Geometric mean of the ratios of its times with its interval, and the number of cases; None if it is not a drift."""
     drifted: bool = False

@@ -465,7 +465,7 @@ class Aa:
 
 @dataclass(frozen=True)
 class PageOverall:
-    """Times at the newest commit against the reference, in one place: the geometric mean over `n` cases that both have."""
+    """Times at the newest commit against the reference, in one place: the geometric mean over the `n` that can be judged."""
 
     place: int
     ratio: float

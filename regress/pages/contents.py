@@ -378,12 +378,13 @@ def _folded(group: Sequence[PageRow]) -> list[PageRow]:
 
 
 def _overall(rows: Sequence[PageRow], newest: int, places: int) -> list[PageOverall]:
-    """The geometric mean of each place, over the times that gate and are measured at both ends."""
+    """The geometric mean of each place, over the times that gate, are measured at both ends and can be judged."""
     by_place: dict[int, list[float]] = {}
     for row in rows:
         metric = METRICS.get(row.metric)
         time_of_case = row.gates and metric is not None and metric.kind == "time"
-        if time_of_case and row.since and not row.doubt and newest - row.at < GONE_AFTER:
+        judged = row.status != "undecided" and not row.doubt
+        if time_of_case and row.since and judged and newest - row.at < GONE_AFTER:
             by_place.setdefault(row.place, []).append(row.since)
     return [
         PageOverall(place, float(f"{statistics.geometric_mean(by_place[place]):.5g}"), len(by_place[place]))

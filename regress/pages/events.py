@@ -9,12 +9,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from regress.acks.project import REASON
-from regress.errors import quoted
 from regress.history import Store
 from regress.model import ChangePoint, Verdict
 from regress.pages import SHA_DIGITS, Change, Event, PagePlace, PageShift, Where
 from regress.pages.branch import MOST_SUSPECTS, Branch
 from regress.pages.lines import Levelled, change_of
+from regress.text.wording import quoted
 from regress.trends.manner import Manners
 from regress.trends.shifts import Moved, Range, Shifted, at_one_commit, reasons, shifts_of, stood
 

@@ -10,8 +10,9 @@ from regress.model import Verdict
 from regress.pages import SPARK_LETTERS, STATUSES, Level, PageRow
 from regress.pages.lines import Levelled, measured_of
 from regress.stats.summary import median
+from regress.text.wording import counted
 from regress.trends.changes import lacking, why_tentative
-from regress.units import counted, format_change
+from regress.units import format_change
 
 SPARK_STEPS = 60
 LISTED_KINDS = ("time", "host", "memory", "tracked")
@@ -81,7 +82,7 @@ def status_of(found: Levelled, threshold: float) -> tuple[str, str]:
         last = large[-1]
         if last.moved is Verdict.CHANGED:
             return "changed", ""
-        if last.state == "relapsed":
+        if last.state == "relapsed" and not last.recovered_by:
             return last.state, ""
         return ("recovered" if last.state == "recovered" or last.recovered_by else "improved"), ""
     doubted = [each for each in found.changes if each.reasons and each.ratio and abs(math.log(each.ratio)) > threshold]

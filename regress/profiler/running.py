@@ -107,6 +107,6 @@ class Running:
 
 
 def number(value: object) -> float | None:
-    """A declared amount of work; None for what is none."""
+    """A declared amount of work; None if the value is not one."""
     good = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < float("inf")
     return float(value) if good else None  # type: ignore[arg-type]

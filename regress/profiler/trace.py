@@ -61,7 +61,7 @@ class DeviceTrace:
         self._tracer.stop()
 
     def again(self) -> str:
-        """Start again where nothing arrives any more; what was done until then is missing. Why it cannot, or nothing.
+        """Start again if records have stopped arriving; what was done until then is missing. Returns why it cannot, or nothing.
 
         The spins of the anchors so far will never be told: what comes next must not be taken for them."""
         self._known_from, self._afresh = math.inf, True

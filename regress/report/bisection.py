@@ -8,7 +8,8 @@ from regress.model import Bisection, Contrast, Probe, Report
 from regress.report.rows import metric_words
 from regress.text.style import Style, cut, paint, visible
 from regress.text.table import Layout, Row, align, titles
-from regress.units import counted, format_change, format_interval, format_pair
+from regress.text.wording import counted, more_with_v
+from regress.units import format_change, format_interval, format_pair
 
 _ALIGNS = "lrrrlrll"
 _SUBJECT_LIMIT = 50
@@ -94,7 +95,7 @@ def _notes(found: Bisection, style: Style) -> Iterator[str]:
         shown = found.found if style.verbose or len(found.found) <= _FEW else found.found[: _FEW - 1]
         yield from (f"    {each.short} {visible(each.subject)} ({visible(each.author)})" for each in shown)
         if len(shown) < len(found.found):
-            yield f"    … and {len(found.found) - len(shown)} more; -v shows them"
+            yield f"    {more_with_v(len(found.found) - len(shown))}"
     yield from (f"  {visible(each)}" for each in found.reasons)
     if found.merges or len(found.found) > 1 or found.reasons:
         yield ""

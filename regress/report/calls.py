@@ -9,6 +9,7 @@ from regress.report.explained import size_words
 from regress.report.failures import case_lines
 from regress.text.style import Style, paint, visible
 from regress.text.table import Row, align, table, titles
+from regress.text.wording import more_with_v, plural
 from regress.units import format_bytes, format_change, format_number, format_percent, format_rate, format_time
 
 _FEW = 8
@@ -118,12 +119,12 @@ def _sums(found: CallProfile) -> list[Row]:
     assert totals is not None
     rows = [(f"of {_whole(found)}", "time", "share", "")]
     for name, seconds, number in (
-        ("kernels", totals.kernels_s, _times(totals.launches, "launch", "es")),
-        ("copies", totals.copies_s, _times(totals.copies, "cop", "ies", "y")),
+        ("kernels", totals.kernels_s, _times(totals.launches, "launch")),
+        ("copies", totals.copies_s, _times(totals.copies, "copy")),
     ):
         rows.append((name, _time(seconds), _share(seconds, found), number))
     rows.append(("the host in CUDA", _time(totals.host_busy_s), "", "without waiting"))
-    waits = _times(totals.synchronizations, "synchronization", "s")
+    waits = _times(totals.synchronizations, "synchronization")
     return _rows([*rows, ("host waiting", _time(totals.waiting_s), "", waits)])
 
 
@@ -140,12 +141,12 @@ def _totals(found: CallProfile) -> list[Row]:
         ("under the profiler", _time(totals.span_s), "100 %", f"mean of {found.calls}" if found.calls > 1 else "")
     )
     if found.on_device:
-        asked = f"{_times(totals.launches, 'launch', 'es')}, {_times(totals.copies, 'cop', 'ies', 'y')}"
+        asked = f"{_times(totals.launches, 'launch')}, {_times(totals.copies, 'copy')}"
         rows += [
             ("device busy", _time(totals.device_busy_s), _share(totals.device_busy_s, found), asked),
             ("device idle", _time(totals.idle_s), _share(totals.idle_s, found), ""),
         ]
-        waits = _times(totals.synchronizations, "synchronization", "s")
+        waits = _times(totals.synchronizations, "synchronization")
         rows.append(("host waiting", _time(totals.waiting_s), _share(totals.waiting_s, found), waits))
         beside = f"{_time(totals.overlap_s)} of it while the device was" if totals.overlap_s else ""
         rows.append(("host busy", _time(totals.host_busy_s), _share(totals.host_busy_s, found), beside))
@@ -210,7 +211,7 @@ def _first(heads: tuple[str, ...], cells: Iterable[tuple[str, ...]], style: Styl
     every = list(cells)
     shown = every if style.verbose else every[:_FEW]
     left = len(every) - len(shown)
-    more = [Row((f"… and {left} more with -v", *("",) * (len(heads) - 1)))] if left else []
+    more = [Row((more_with_v(left), *("",) * (len(heads) - 1)))] if left else []
     return [*_rows([heads, *shown]), *more]
 
 
@@ -278,8 +279,8 @@ def _count(number: float) -> str:
     return str(round(number)) if abs(number - round(number)) < 1e-9 else format_number(number)
 
 
-def _times(number: float, noun: str, several: str, one: str = "") -> str:
-    return f"{_count(number)} {noun}{one if number == 1 else several}"
+def _times(number: float, noun: str) -> str:
+    return f"{_count(number)} {noun if number == 1 else plural(noun)}"
 
 
 def _share(seconds: float, found: CallProfile) -> str:
@@ -291,7 +292,3 @@ def _share(seconds: float, found: CallProfile) -> str:
 
 def _rows(cells: Iterable[tuple[str, ...]]) -> list[Row]:
     return [Row(each, color="bold" if number == 0 else "", accent=0) for number, each in enumerate(cells)]
-
-
-def _more(count: int, columns: int) -> list[Row]:
-    return [Row((f"… and {count} more with -v", *("",) * (columns - 1)))] if count > 0 else []

@@ -12,6 +12,7 @@ from typing import Any
 from regress.model import Comparison, Explained, Explanation, KernelDiff, KernelUse, Report
 from regress.text.style import Style, cut, paint, visible
 from regress.text.table import Row, align, table, titles
+from regress.text.wording import more_with_v
 from regress.units import (
     format_bytes,
     format_change,
@@ -257,7 +258,7 @@ def _listed(one: str, several: str, lines: Sequence[str], style: Style) -> list[
     found = [f"  {word if at == 0 else '':7} {line}" for at, line in enumerate(shown)]
     return [
         *found,
-        *([f"          … and {len(lines) - len(shown)} more; -v shows them"] if len(lines) > len(shown) else []),
+        *([f"          {more_with_v(len(lines) - len(shown))}"] if len(lines) > len(shown) else []),
     ]
 
 

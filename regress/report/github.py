@@ -22,7 +22,8 @@ from regress.report.rows import in_words, row
 from regress.report.together import Together, gathered, how_far, weight_of
 from regress.text.style import Style, cut, visible
 
-_MOST = 10
+_MOST_ANNOTATIONS = 10
+"""Of a kind, that GitHub shows of a step."""
 _LONGEST = 255
 """Characters of a title."""
 _MESSAGE = 4_000
@@ -51,7 +52,7 @@ def render(report: Report, style: Style) -> str:
     lines = [f"::stop-commands::{token}", text.rstrip("\n"), f"::{token}::"]
     for type in ("error", "warning", "notice"):
         these = [each for each in found if each.type == type]
-        shown = these if len(these) <= _MOST else these[: _MOST - 1]
+        shown = these if len(these) <= _MOST_ANNOTATIONS else these[: _MOST_ANNOTATIONS - 1]
         lines += map(_command, shown)
         if len(shown) < len(these):
             rest = these[len(shown) :]
@@ -93,7 +94,7 @@ def _compared(report: Report) -> Iterator[Annotation]:
     worst = sorted(gathered(counts[Exit.REGRESSED], report.comparisons), key=weight_of, reverse=True)
     failed = [_failure("error", group) for group in alike(counts[Exit.FAILED])]
     # Of those that have room, some are of each kind.
-    first = max(_MOST // 2, _MOST - 1 - len(failed))
+    first = max(_MOST_ANNOTATIONS // 2, _MOST_ANNOTATIONS - 1 - len(failed))
     yield from (_row("error", each, report) for each in worst[:first])
     yield from failed
     yield from (_row("error", each, report) for each in worst[first:])

@@ -8,6 +8,7 @@ from regress.model import Contender, Crossover, Implementations, Report, Standin
 from regress.report.rows import metric_words
 from regress.text.style import Style, paint, visible
 from regress.text.table import Row, table, titles
+from regress.text.wording import more_with_v
 from regress.units import MISSING, format_alike, format_change, format_interval
 
 _FEW = 3
@@ -56,7 +57,7 @@ def reasons(found: Implementations, style: Style) -> list[str]:
     every = [f"{_params(each)}{visible(reason)}" for each in found.standings for reason in each.reasons]
     shown = every if style.verbose else every[:_FEW]
     left = len(every) - len(shown)
-    return [*shown, *([f"… and {left} more; -v shows them"] if left else [])]
+    return [*shown, *([more_with_v(left)] if left else [])]
 
 
 # -- parts ---------------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from regress.report.rows import titles as rows_titles
 from regress.report.together import gathered
 from regress.text.style import Style, visible
 from regress.text.table import Row, align
-from regress.units import counted
+from regress.text.wording import counted
 
 LIMIT = 60_000
 """Bytes. A comment on GitHub may have 65,536 characters; who posts it may want to add a line."""

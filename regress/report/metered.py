@@ -10,6 +10,7 @@ from regress.report.explained import count, size_words
 from regress.report.failures import case_lines
 from regress.text.style import Style, paint, visible
 from regress.text.table import Row, align, table, titles
+from regress.text.wording import more_with_v
 from regress.units import format_bytes, format_number, format_percent, format_rate, format_time
 
 FEW = 8
@@ -95,7 +96,7 @@ def _kernels(found: Metered, style: Style) -> list[str]:
         rows.append(Row((visible(each.label), *(cells[at][number] for at in kept))))
     left = len(found.kernels) - len(shown)
     if left:
-        rows.append(Row((f"… and {left} more with -v", *("" for _ in kept))))
+        rows.append(Row((more_with_v(left), *("" for _ in kept))))
     return table(rows, "l" + "r" * len(kept), style)
 
 

@@ -9,7 +9,8 @@ from regress.model import Acknowledgement, Comparison, Report, Throughput, Verdi
 from regress.report.together import Together, weight_of
 from regress.text.style import Style, visible
 from regress.text.table import Row
-from regress.units import counted, format_change, format_interval, format_pair, format_percent, format_rate
+from regress.text.wording import counted
+from regress.units import format_change, format_interval, format_pair, format_percent, format_rate
 
 ALIGNS = "lrrlrlllll"
 _BLANK = ("",) * (len(ALIGNS) - 1)

@@ -4,12 +4,12 @@ command that measures a case again."""
 from __future__ import annotations
 
 import datetime
-import shlex
 
 from regress.errors import Exit
 from regress.model import Case, Report, Side, SuiteProblem, Verdict
 from regress.text.style import Style, cut, paint, visible
-from regress.units import counted, format_ago, format_change, format_duration, format_interval, format_percent
+from regress.text.wording import counted, more_with_v, quoted
+from regress.units import format_ago, format_change, format_duration, format_interval, format_percent
 
 MEASURED = "measured"
 """What `run`, which has no verdicts, counts beside "failed" and "skipped"."""
@@ -168,7 +168,7 @@ def problem_blocks(report: Report, style: Style) -> list[list[str]]:
     shown = problems if style.verbose else problems[:_FEW_PROBLEMS]
     blocks = [_problem(each, style) for each in shown]
     left = len(problems) - len(shown)
-    return [*blocks, *([[f"  … and {left} more; -v shows them"]] if left else [])]
+    return [*blocks, *([[f"  {more_with_v(left)}"]] if left else [])]
 
 
 def _problem(problem: SuiteProblem, style: Style) -> list[str]:
@@ -186,4 +186,4 @@ def again(report: Report, case: Case) -> str:
     A/A check takes its side."""
     found = [side for side in (report.base, report.head) if side is not None and report.aa is None]
     words = ["regress", report.command, *(side.commit.short for side in found if not side.dirty)]
-    return shlex.join([*words, *report.options, "-b", str(case)])
+    return quoted(*words, *report.options, "-b", str(case))

@@ -25,7 +25,7 @@ LOCK = "lock"
 
 
 def release_locks(root: Path) -> None:
-    """Remove what a process that was killed in the middle of a build left behind: the next one would wait for it for ever."""
+    """Remove what a process left behind that was killed during a build: the next one would wait for it forever."""
     for folder in root.rglob(VARIABLES["TORCH_EXTENSIONS_DIR"]):
         for lock in folder.rglob(LOCK):
             lock.unlink(missing_ok=True)

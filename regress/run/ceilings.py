@@ -68,7 +68,7 @@ def known(folder: Path, facts: Mapping[str, Any]) -> Ceilings | None:
 
 
 def keep(folder: Path, facts: Mapping[str, Any], found: Ceilings) -> None:
-    """Keep the ceilings of that card, instead of those it had. Raises StoreError where the folder cannot be written."""
+    """Keep the ceilings of that card, instead of those it had. Raises StoreError if the folder cannot be written."""
     made = _Measured(*_measured_with(facts), found.copy_bytes_s, dict(found.matmul_flops_s), found.peer_bytes_s)
     with _kept(folder).changing() as devices:
         devices[str(facts["gpu_uuid"])] = made

@@ -17,9 +17,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from regress.errors import RegressError, quoted
+from regress.errors import RegressError
 from regress.files import lock, open_file
 from regress.run.nvml import module, opened
+from regress.text.wording import quoted
 
 ENDING = ".clocks"
 
@@ -74,7 +75,7 @@ def restore_left(folder: Path, note: Callable[[str], None], nvml: Any = None) ->
 
 
 def _restored(api: Any, uuid: str, claim: _Claim) -> str:
-    """Give back the clocks of one device; what came of it, in words. Empty where another machine has the device: the cache
+    """Give back the clocks of one device; what came of it, in words. Empty if another machine has the device: the cache
     may be shared."""
     with _opened(api):
         try:
@@ -146,7 +147,7 @@ def _lock_memory(api: Any, device: Any, uuid: str) -> str:
 
 
 def _default_clock(api: Any, device: Any, kind: int) -> int | None:
-    """The default application clock in MHz; None where it is not reported."""
+    """The default application clock in MHz; None if it is not reported."""
     function = getattr(api, "nvmlDeviceGetDefaultApplicationsClock", None)
     if function is None:
         return None
@@ -194,7 +195,7 @@ class _Claim:
         os.fsync(self._descriptor)
 
     def read(self) -> str:
-        """The device; empty where nothing is locked, or a writer was killed before anything was."""
+        """The device; empty if nothing is locked, or a writer was killed before anything was."""
         try:
             return str(json.loads(os.pread(self._descriptor, 4096, 0))["uuid"])
         except (ValueError, KeyError, TypeError):
@@ -206,7 +207,7 @@ class _Claim:
 
 @contextlib.contextmanager
 def _claimed(path: Path) -> Iterator[_Claim | None]:
-    """Holds the file alone while the block runs; None where another process does. The kernel frees it when one is killed."""
+    """Holds the file alone while the block runs; None if another process does. The kernel frees it when one is killed."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = open_file(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)

@@ -29,8 +29,8 @@ FOLDER_MODE, FILE_MODE = 0o1777, 0o666
 def held(uuid: str, folder: Path, note: Callable[[str], None], wait: bool = False) -> Iterator[None]:
     """Be the only one that measures on the device while the block runs.
 
-    Where somebody else is, raises NothingMeasured, with who it is; with `wait` notes it once and waits, for as long as it
-    takes. Raises RegressError where the folder cannot be used.
+    If somebody else is measuring, raises NothingMeasured, which names them; with `wait` notes it once and waits as long as it
+    takes. Raises RegressError if the folder cannot be used.
     """
     path = folder / (uuid + ENDING)
     try:

@@ -1,7 +1,7 @@
 """Rounds of all sides: discover, then batch after batch settle a protocol for each new case in an unmeasured visit, and visit
 in turn.
 
-Every round is handed on the moment it arrives.
+Every round goes to the sink the moment it arrives.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def execute(job: Job, sink: Sink, watcher: Watcher, steps: Steps | None = None) 
     """Measure the job, in these steps or with its rounds. The time of the steps ends it early, and so does Ctrl-C: what arrived
     is returned, after Ctrl-C with `interrupted` set.
 
-    Raises NothingMeasured where no case is selected, the suite has none, or the wrong code was imported.
+    Raises NothingMeasured if no case is selected, the suite has none, or the wrong code was imported.
     """
     steps, began_s = steps or plan.FixedRounds(job.rounds), time.monotonic()
     measured, lanes = JobResult(), Lanes(job, steps.end_s)
@@ -204,7 +204,7 @@ class _Execution:
         ranks = max(plan.ranks_of(self._measured.benchmarks[name][case.name])[0] for name in alike)
         if len(alike) < 2 or ranks > 1 or not protocol.windows or self._job.quick or not self._job.settings.in_turn:
             return
-        why = plan.parted(protocol, alike.values(), plan.free_memory())
+        why = plan.parted(alike.values(), plan.free_memory())
         if why:
             lane.visits.parted[case.name, case.params] = why
         else:

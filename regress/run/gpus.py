@@ -83,12 +83,12 @@ def _meant(word: str, shown: Sequence[str]) -> list[str]:
 
 
 def allowed() -> frozenset[int]:
-    """The processors that this process may run on; empty where the system does not say."""
+    """The processors that this process may run on; empty if the system does not say."""
     return frozenset(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else frozenset()
 
 
 def _near(uuid: str, nvml: Any = None) -> frozenset[int]:
-    """The processors near the GPU; empty where nobody knows."""
+    """The processors near the GPU; empty if nobody knows."""
     with contextlib.suppress(Exception):  # no NVML, one that is too old, a container: all mean that nothing is known
         api = nvml if nvml is not None else module()
         with opened(api):
@@ -105,7 +105,7 @@ def shares(
 ) -> list[frozenset[int]]:
     """The processors of each GPU: of those near it that are usable, its share beside the other GPUs that are near the same.
 
-    Cores are given whole, all threads of one together. Where there are fewer cores than GPUs, they share all of them. Where
+    Cores are given whole, all threads of one together. If there are fewer cores than GPUs, they share all of them. If
     nothing is known to be near, everything is.
     """
     wanted = [own & usable or usable for own in near]

@@ -26,12 +26,12 @@ from regress.run.processes import Processes
 from regress.run.servers import Place, Server, arriving
 
 BUSY = 0.1
-"""A process whose threads compute for so much of the time while it waits disturbs the others' windows. Those of CUDA and of
-BLAS have been seen to for 2 to 3 %."""
+"""A process whose threads compute for this share of the time while it waits disturbs the others' windows. Threads of CUDA and
+of BLAS do so for 2 to 3 %."""
 AT_A_TIME = 5
 """Windows of a side before another has its turn, where several threads have to rest in between."""
 SEVERAL_BATCH, SEVERAL_LONGEST_S = 20, 0.5
-"""Windows after which it is looked whether those of several threads are enough, and how long they may take: where others have
+"""After this many windows of several threads it is checked whether they are enough; and how long they may take: if others use
 the cores, each takes some milliseconds."""
 GRACE_S = 10.0
 """Beyond a case's timeout: what a worker may need around it."""
@@ -98,7 +98,7 @@ class Group:
         """The rounds of one case, one a side, whose windows come in this order and its reverse. Those of `references` are what
         the others are compared with; where none of them has the case, its first side is.
 
-        Raises Parted where the case cannot be measured so, Died and TimedOut where a process ends or hangs.
+        Raises Parted if the case cannot be measured so, Died and TimedOut if a process ends or hangs.
         """
         limit_s = sum(task.timeout_s + GRACE_S for task in tasks)
         by_side, protocol = {task.side: task for task in tasks}, tasks[0].protocol

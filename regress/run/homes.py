@@ -38,7 +38,7 @@ def beside_others(round: Round, gpus: int) -> Round:
 
 def of_the_host(protocol: Protocol | None, proposals: Iterable[Proposal]) -> bool:
     """Whether what GPUs share has a part in the value of a case: the host, and the links to its memory. By the protocol and the
-    unmeasured visits of all sides; that a copy stays on the device is not told."""
+    unmeasured visits of all sides, which do not say whether a copy stays on the device."""
     if protocol is None:
         return False
     return protocol.metric != "gpu_time" or any(SYNCHRONIZES in each.flags or _copies(each) for each in proposals)

@@ -60,7 +60,7 @@ class JobResult:
 
 
 class Steps(Interface):
-    """Who says what is measured next, from what has been measured so far; None where it is enough."""
+    """Who says what is measured next, from what has been measured so far; None if it is enough."""
 
     @property
     def end_s(self) -> float:

@@ -2,7 +2,7 @@
 
 (The lanes of a Protocol are something else, streams of one GPU.) A case that needs several GPUs has a lane that sees them all.
 A case belongs to one lane, with all its rounds on all sides, or to one in each group of sides that a GPU has for itself; so no
-two threads measure the same case of a side. What lanes share is theirs to guard who hand them work.
+two threads measure the same case of a side. Whoever hands work to lanes guards what they share.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ POLL_S = 1.0
 class Lane:
     """One thread's part: visits to the cases that are its own.
 
-    What it cannot do any more, because no process of it can be started (a GPU that has fallen out), costs its own cases, each
-    with the reason, where other lanes are left; else the error is raised.
+    When no process of it can be started again (its GPU has failed), its own cases fail with that reason as long as other lanes
+    are left; otherwise the error is raised.
     """
 
     visits: Visits
@@ -79,9 +79,9 @@ class Lane:
     def visit(
         self, side: Prepared, tasks: Sequence[Task], benchmarks: Mapping[str, Benchmark], turns: Turns
     ) -> Generator[tuple[Task, Proposal | Round], None, None]:
-        """Each task and its reply, as `Visits.visit` gives them; that of a lost lane is why it is lost.
+        """Each task and its reply, as `Visits.visit` gives them; a lost lane replies why it is lost.
 
-        To be closed by who does not want all of them: an error on the way would keep the worker until the lane is gone."""
+        Close it unless you take all of them: otherwise an error on the way keeps the worker until the lane is gone."""
         left = list(tasks)
         if self.lost is None:
             try:
@@ -101,7 +101,7 @@ class Lane:
         references: Sequence[str],
         turns: Turns,
     ) -> Generator[tuple[Task, Round], None, None]:
-        """The same as `Visits.visit_in_turn` gives them. Where there are no `references`, the first side is one."""
+        """The same as `Visits.visit_in_turn` gives them. Without `references`, the first side is the reference."""
         references = references or [self.sides[0].side.name]
         left = [task for tasks in cases for task in tasks]
         if self.lost is None and left:

@@ -33,7 +33,7 @@ class Common:
 
 
 def common(sides: Sequence[Prepared], set_by_suites: Sequence[Mapping[str, str]]) -> Common | None:
-    """What the sides have in common; None where they import the frameworks in unlike ways. `set_by_suites` are the variables
+    """What the sides have in common; None if they import the frameworks in unlike ways. `set_by_suites` are the variables
     that the import of each side's suite sets: it may do so ahead of a framework that reads them."""
     first, *others = sides
     alike = all(each.python == first.python and _but_own(each) == _but_own(first) for each in others)
@@ -75,7 +75,7 @@ class Origin:
         self.zygote.server.send(Preload(list(modules), list(own)))
 
     def told(self, timeout_s: float) -> str:
-        """Once the zygote has imported them: why a fork of it could not measure; empty where it could. Raises TimedOut."""
+        """Once the zygote has imported them: why a fork of it could not measure; empty if it could. Raises TimedOut."""
         assert self.zygote is not None
         return self.zygote.preloaded(timeout_s)
 

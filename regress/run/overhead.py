@@ -36,7 +36,7 @@ class Spent:
         self.first_s = self.first_s or time.monotonic() - self._start
 
     def pause(self) -> None:
-        """What comes until `resume` is nothing that it costs."""
+        """Time until `resume` does not count."""
         self._paused = time.monotonic()
 
     def resume(self) -> None:

@@ -1,4 +1,4 @@
-"""Which cases are visited, who when, and by which protocol. Pure, but for the time that is left: no process, no files."""
+"""Which cases are visited, when, and by which protocol. No process and no files: pure functions, but for the time left."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def shuffled(tasks: Iterable[Task], seed: int) -> list[Task]:
 
 
 def settle(proposals: Mapping[str, Proposal], process: str = "fresh") -> Protocol | None:
-    """One protocol for both sides from what each side's unmeasured visit proposes; None where no side works.
+    """One protocol for both sides from what each side's unmeasured visit proposes; None if no side works.
 
     The first side (the base) decides wherever it can: a head that got slower must not change how it is measured. A side whose
     function synchronizes proposes no calls, so the other one is asked; and where one side has to be set up before each sample,
@@ -188,8 +188,8 @@ def settle(proposals: Mapping[str, Proposal], process: str = "fresh") -> Protoco
     )
 
 
-def parted(protocol: Protocol, proposals: Iterable[Proposal], free_bytes: float) -> str:
-    """Why sides cannot be set up at once, to take windows in turn; empty where they can. `free_bytes` is the host's memory."""
+def parted(proposals: Iterable[Proposal], free_bytes: float) -> str:
+    """Why sides cannot be set up at once, to take windows in turn; empty if they can. `free_bytes` is the host's memory."""
     proposals = list(proposals)
     host_bytes = sum(each.host_bytes for each in proposals)
     if host_bytes > HOST_SHARE * free_bytes:
@@ -296,7 +296,7 @@ def _counted(word: str, number: int, what: str) -> str:
 
 
 def refusal(benchmark: Benchmark, named: int = 1) -> Failure | None:
-    """Why a benchmark cannot be measured here at all, on this many GPUs; None where it can."""
+    """Why a benchmark cannot be measured here at all, on this many GPUs; None if it can."""
     gpus, _ = gpus_of(benchmark)
     if gpus <= max(named, 1):
         return None
@@ -305,7 +305,7 @@ def refusal(benchmark: Benchmark, named: int = 1) -> Failure | None:
 
 
 def refusal_by_itself(benchmark: Benchmark, named: int = 1) -> Failure | None:
-    """Why a benchmark cannot run in a single process; None where it can."""
+    """Why a benchmark cannot run in a single process; None if it can."""
     ranks, _ = ranks_of(benchmark)
     if benchmark.program:
         return Failure("skipped", "a separate program measures it, and runs as a whole")

@@ -8,24 +8,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from regress.errors import NothingMeasured, quoted
+from regress.errors import NothingMeasured
 from regress.model import Benchmark, SuiteProblem
 from regress.run.environments import Prepared
 from regress.run.environments.tree import unbuilt
 from regress.run.job import Job
 from regress.run.plan import Selection, cases_of
 from regress.run.unmatched import nothing_matches
+from regress.text.wording import first_of, quoted
 
-MOST = 3
-"""Of problems that count for nothing, this many are named."""
+NAMED = 3
+"""Files with problems that count for nothing."""
 _DEFINED = re.compile(r"^[ \t]*(?:async[ \t]+)?(def|class)[ \t]+(\w+)", re.MULTILINE)
 
 
 def problems_of(by_side: Mapping[str, Sequence[SuiteProblem]]) -> list[SuiteProblem]:
     """The problems of the last side (the head), and those that only another side has.
 
-    The suite is the head's, mostly: a file of it that an older base cannot import holds benchmarks that are new, and fails
-    nothing; no more does one of the base's own suite.
+    The suite is usually the head's: a file of it that an older base cannot import holds new benchmarks and fails nothing.
+    Neither does a file of the base's own suite.
     """
     *others, head = by_side
     found = list(by_side[head])
@@ -47,13 +48,12 @@ def apart(
     others = list(dict.fromkeys(each.name for each in problems if each not in count))
     if not others or selection.known:
         return count, []
-    more = f" and {len(others) - MOST} more" if len(others) > MOST else ""
-    return count, [f"not selected, and cannot be imported: {', '.join(others[:MOST])}{more}; regress list says why"]
+    return count, [f"not selected, and cannot be imported: {first_of(others, NAMED)}; regress list says why"]
 
 
 def _touches(problem: SuiteProblem, selection: Selection, benchmarks: Sequence[Benchmark], suite: Path) -> bool:
-    """Whether what cannot be imported may hold a case that is wanted, by what its file defines. Where that cannot be read, and
-    for a pattern that matches nothing that was found, it may."""
+    """Whether what cannot be imported may hold a wanted case, judged by what its file defines. If the file cannot be read, or a
+    pattern matches nothing that was found, it may."""
     text = _text(problem.name, suite)
     if text is None:
         return True
@@ -158,5 +158,4 @@ def where_searched(suite: Path, problems: Iterable[SuiteProblem]) -> str:
     fatal = [each for each in problems if each.fatal]
     if not fatal:
         return f"searched in {suite}"
-    others = f" and {len(fatal) - 1} more" if len(fatal) > 1 else ""
-    return f"searched in {suite} without {fatal[0].where}{others}: {fatal[0].message}"
+    return f"searched in {suite} without {first_of(each.where for each in fatal)}: {fatal[0].message}"

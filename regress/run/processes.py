@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from regress.errors import NothingMeasured, quoted
+from regress.errors import NothingMeasured
 from regress.files import scratch
 from regress.measure.wire import Broken, Discover, Open, Probe, Rank, Trying, Works
 from regress.measure.wire import Suite as SuiteMessage
@@ -33,18 +33,19 @@ from regress.run.servers import (
     fresh,
     seated,
 )
+from regress.text.wording import quoted
 
 T = TypeVar("T")
 
 PROBE_STEP_S = 10.0
-"""What a step of the probe may take in a forked process. Work on all processors takes milliseconds, or for ever."""
+"""What a step of the probe may take in a forked process. Work on all processors takes milliseconds, or never ends."""
 PROBE_DEVICE_S = 60.0
 """The same where a context is opened on the way."""
 HANGS = "hangs in a forked process"
 
 
 class NotStarted(NothingMeasured):
-    """No process of a side can be started, or import the suite, any more."""
+    """No process of a side can be started, or import the suite, again."""
 
 
 class _Unfit(Exception):
@@ -212,8 +213,8 @@ class Processes:
             self.begin_afresh(sides, device)
 
     def preload(self, sides: Sequence[Prepared], device: bool) -> None:
-        """Have what processes are forked from import what the unmeasured visits have imported late (compilers, mostly), so that
-        rounds do not. Where a fork does not work after that, it is started again without it."""
+        """Have the processes that fork import what the unmeasured visits have imported late (mostly compilers), so that no
+        round has to. If a fork then stops working, its process is started again without that."""
         late = {name for each in self._late.values() for name in each}
         if self.kind == "fresh" or late <= self._preloaded:
             return
@@ -239,7 +240,7 @@ class Processes:
 
     def begin_afresh(self, sides: Sequence[Prepared], device: bool) -> None:
         """Have the processes that fork started again, so that rounds to come share nothing with those before. Raises
-        NotStarted where a suite cannot be imported any more."""
+        NotStarted if a suite can no longer be imported."""
         if self.kind == "fresh" or self._with_zygotes(sides, device):
             return
         self._end_origins()
@@ -308,7 +309,7 @@ class Processes:
         return not self._first_doubt(suites, sides, device)
 
     def _doubt(self, side: Prepared, suite: SuiteMessage, device: bool) -> str:
-        """Why a fork of the side's process cannot be trusted to measure; empty where it can."""
+        """Why a fork of the side's process cannot be trusted to measure; empty if it can."""
         if suite.unforkable:
             return suite.unforkable
         doubt = self._tried(side, self._origins[0], device)
@@ -316,7 +317,7 @@ class Processes:
         return doubt and doubt + (blamed if HANGS in doubt else "")
 
     def _tried(self, side: Prepared, origin: Origin, device: bool) -> str:
-        """What does not work in a fork of the side's process; empty where all does."""
+        """What does not work in a fork of the side's process; empty if all does."""
         step = "start"
         try:
             with self._forked(side, origin) as child:
@@ -356,7 +357,7 @@ class Processes:
             raise _not_started(side, error) from None
 
     def _restart(self, side: Prepared, origin: Origin) -> ForkServer:
-        """The side's process that forks, started again. Raises NotStarted where it cannot import the suite any more."""
+        """The side's process that forks, started again. Raises NotStarted if it can no longer import the suite."""
         origin.parents[side.side.name].close()
         self._parent(side, origin)
         return self._imported_again(side, origin)

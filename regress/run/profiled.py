@@ -1,22 +1,24 @@
-"""A case profiled in a process of its own: a Chrome trace of its calls, and what they take without the profiler."""
+"""A case or a script profiled in a process of its own: a Chrome trace, and what the calls of a case take otherwise."""
 
 from __future__ import annotations
 
 import re
+import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from regress.files import scratch
-from regress.measure.wire import Record, Recorded, Task
+from regress.measure.wire import SCRIPT, Record, Recorded, Task
 from regress.model import Benchmark, Case, Failure
 from regress.run import plan
 from regress.run.environments import Prepared
 from regress.run.job import Job
 
 CALLS = 20
+STDERR = 2
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Profiled:
 
     case: Case
     trace: Path | None
-    """None where it failed."""
+    """None if it failed."""
     calls: int = 0
     seconds: float = 0.0
     """A call without the profiler, in the same process, from its start until the device is done."""
@@ -40,7 +42,7 @@ def profiled(
 ) -> Profiled:
     """Profile at most this many calls of the case with the side's code, in a fresh process; the trace is written into `folder`.
 
-    A case that fails, crashes or hangs has a failure and no trace. Raises NothingMeasured where no process can be started, or
+    A case that fails, crashes or hangs has a failure and no trace. Raises NothingMeasured if no process can be started, or
     the project was imported from elsewhere.
     """
     failure = plan.refusal_by_itself(benchmark, len(job.gpus))
@@ -78,3 +80,35 @@ def trace_name(case: Case, prepared: Prepared) -> str:
     """A file name that tells case and commit."""
     word = re.sub(r"[^\w.=-]+", "-", str(case)).strip("-")[:120]
     return f"{word}-{prepared.side.commit.short}{'-tree' if prepared.side.dirty else ''}.json.gz"
+
+
+@dataclass(frozen=True)
+class Scripted:
+    """A script that has ended, and the trace of it; None if there is none."""
+
+    trace: Path | None
+    failure: Failure | None = None
+    interrupted: bool = False
+
+
+def scripted(python: str, start_file: Path, words: Sequence[str], trace: Path) -> Scripted:
+    """Run the script with its arguments, from here, and wait for it. What it prints on stdout goes to stderr.
+
+    Ctrl-C ends the script as it would without a profiler, and what was recorded until then is kept."""
+    trace.parent.mkdir(parents=True, exist_ok=True)
+    trace.unlink(missing_ok=True)
+    interrupted = False
+    process = subprocess.Popen([python, str(start_file), SCRIPT, str(trace), *words], stdout=STDERR)
+    try:
+        process.wait()
+    except KeyboardInterrupt:  # it came to the script as well
+        interrupted = True
+        process.wait()
+    code, kept = process.returncode, trace if trace.exists() else None
+    failure = None
+    if code and not interrupted:
+        how = f"signal {-code}" if code < 0 else f"exit code {code}"
+        failure = Failure("signal" if code < 0 else "error", f"the script ended with {how}")
+    if kept is None and failure is None:
+        failure = Failure("error", "the script ended before a trace was written")
+    return Scripted(kept, failure, interrupted)

@@ -1,7 +1,7 @@
 """Programs that measure by themselves: each is run in the folder of a side, and what it writes is read as rounds of its cases.
 
-Its cases are those that it lists, or that its first run has given; that run is the unmeasured visit too. From then on a case is
-like any other, but that all cases of a program are visited by one run.
+Its cases are those that it lists, or that its first run reports; that run is the unmeasured visit too. From then on a case is
+like any other, except that one run visits all cases of a program.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Programs:
     def visit(
         self, processes: Processes, side: Prepared, tasks: Sequence[Task], within: Callable[[float], float]
     ) -> Iterator[tuple[Task, Proposal | Round]]:
-        """The replies to tasks of one run. `within` gives what of a time there is left, and raises where that is none."""
+        """The replies to the tasks of one run. `within` returns how much of a time is left, and raises if none is."""
         benchmarks = self._benchmarks[side.side.name]
         program = self._known[side.side.name, benchmarks[tasks[0].name].program]
         combination = _combination(program, tasks[0])

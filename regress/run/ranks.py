@@ -1,7 +1,7 @@
 """The processes of one visit, one a rank: asked as if they were a single one.
 
-They meet through the driver (see `regress.measure.ranks`), so it knows at any time who has come and who is missing. What
-becomes of one becomes of all: the others may wait in a collective for ever, so they are asked where they are, and ended.
+They meet through the driver (see `regress.measure.ranks`), so it always knows which of them have arrived. If one fails, all
+end: the others might wait in a collective forever, so they are asked where they are, and ended.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from regress.model import Failure, Measured, Round
 from regress.run.servers import Died, Server, TimedOut, arriving
 
 SETTLE_S = 1.0
-"""For so long the others may still speak for themselves after one rank has failed: mostly all fail alike."""
+"""How long the others may still report after one rank has failed: usually all fail alike."""
 STACK_S, STACK_POLL_S = 2.0, 0.05
 STACK = re.compile(r"^(?:Current thread|Thread) 0x\w+.*\(most recent call first\):\n((?:  File .*\n)+)", re.MULTILINE)
 FRAME = re.compile(r'  File "(.*)", line (\d+) in (.*)')
@@ -30,8 +30,8 @@ FRAME = re.compile(r'  File "(.*)", line (\d+) in (.*)')
 
 @contextlib.contextmanager
 def free_port() -> Iterator[int]:
-    """A port of this host that nobody else is given while the block runs: it is bound, but nobody listens, and it may be bound
-    again by who asks for this very one, as torch's store does."""
+    """A port of this host that nobody else gets while the block runs: it is bound, but nobody listens, and a program that asks
+    for this very port, as torch's store does, can bind it again."""
     with socket.socket() as held:
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         held.bind(("127.0.0.1", 0))
@@ -62,7 +62,7 @@ class Ranks:
         self._ending.__exit__(kind, error, trace)
 
     def send(self, message: Any) -> None:
-        """Raises Died where one of them has ended."""
+        """Raises Died if one of them has ended."""
         for number, server in enumerate(self.servers):
             try:
                 server.send(message)
@@ -70,11 +70,11 @@ class Ranks:
                 raise self._died(number, died, {}) from None
 
     def strange(self, written: object) -> Died:
-        """The error where one of them said what is no answer."""
+        """The error for a message from one of them that is no answer."""
         return self.servers[0].strange(written)
 
     def receive(self, timeout_s: float) -> Any:
-        """What all of them say, as one message; `Broken` where they do not say the same. Raises TimedOut and Died, which name
+        """What all of them say, as one message; `Broken` if they do not say the same. Raises TimedOut and Died, which name
         the ranks that are missing and what the others do."""
         deadline = time.monotonic() + timeout_s
         while True:
@@ -94,8 +94,8 @@ class Ranks:
     # -- one message of each ---------------------------------------------------------------------------------------------
 
     def _hear(self, said: dict[int, Any], deadline: float) -> None:
-        """By rank, in the order of their coming: what each says next; where one has failed, what others say soon after that.
-        One that ends while it waits for the others ends them, too: they may wait for it in a collective."""
+        """By rank, in the order of arrival: what each says next; if one has failed, what the others say soon after.
+        A rank that ends while it waits for the others ends them too: they may wait for it in a collective."""
         for server, message in arriving(self.servers, max(0.0, deadline - time.monotonic()), self.servers):
             said[self.servers.index(server)] = message
             if _failure(message) is not None:
@@ -153,7 +153,7 @@ class Ranks:
 
 
 def stack_of(server: Server) -> str:
-    """Where the main thread of a rank is, as its interpreter tells it, the innermost frame first; empty where it does not."""
+    """Where the main thread of a rank is, as its interpreter says, the innermost frame first; empty if it does not answer."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(server.opened.pid, STACK_SIGNAL)
     deadline, before = time.monotonic() + STACK_S, ""
@@ -176,7 +176,7 @@ def _innermost(stack: str, suite: Path) -> str:
 
 
 def _failure(message: Any) -> Failure | None:
-    """Why a rank cannot go on; None where it can."""
+    """Why a rank cannot go on; None if it can."""
     if isinstance(message, WrongCode):
         return Failure("error", message.module)
     found: Failure | None = getattr(message, "failure", None)

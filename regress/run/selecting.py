@@ -19,7 +19,7 @@ Unimportable = dict[tuple[str, str], Failure]
 def selected(job: Job, suites: Mapping[str, Suite], measured: JobResult) -> tuple[Mapping[str, Suite], Unimportable]:
     """Note the cases that are wanted, by side, and problems and warnings. Returns the suites with what cannot be imported.
 
-    Raises NothingMeasured where no case is wanted, or the code of a side is not built.
+    Raises NothingMeasured if no case is wanted, or the code of a side is not built.
     """
     problems: dict[str, Sequence[SuiteProblem]] = {}
     for side in job.sides:

@@ -301,7 +301,7 @@ class Server:
         raise Died(1, f"unexpected first answer {type(answer).__name__}")
 
     def send(self, message: Any) -> None:
-        """Raises Died where the worker has ended."""
+        """Raises Died if the worker has ended."""
         if self._killed:
             raise Died(self._process.poll() or 0, self.log())
         try:
@@ -327,7 +327,7 @@ class Server:
         return self._next()
 
     def _fill(self) -> None:
-        """Take what the worker has written. Raises Died where that is its end."""
+        """Take what the worker has written. Raises Died if that is its end."""
         chunk = os.read(self._read, 1 << 16)
         if not chunk:
             raise self._died()
@@ -427,7 +427,7 @@ class Server:
 def arriving(
     servers: Sequence[Server], timeout_s: float, beside: Sequence[Server] = ()
 ) -> Iterator[tuple[Server, Any]]:
-    """The next message of each as it comes, of processes that work at once. Raises TimedOut where they take longer than that
+    """The next message of each as it comes, of processes that work at once. Raises TimedOut if they take longer than that
     together, and Died of the first that ends: of these, or of those `beside` that have no more to say."""
     deadline, waiting = time.monotonic() + timeout_s, list(servers)
     every = list(dict.fromkeys((*servers, *beside)))
@@ -509,7 +509,7 @@ class ForkServer:
         return lambda ends: self._fork(ends, (end,), serves=True)
 
     def _fork(self, ends: WorkerEnds, more: tuple[int, ...], **how: Any) -> Child:
-        """Raises Died or TimedOut where the server does not answer any more."""
+        """Raises Died or TimedOut if the server no longer answers."""
         fds = [ends.read, ends.write, ends.log, *more]
         self.server.send(Fork(str(ends.home), len(fds), **how))
         with contextlib.suppress(OSError):  # the server has ended, which its answer will tell
@@ -520,7 +520,7 @@ class ForkServer:
         return Child(answer.pid, self)
 
     def preload(self, modules: Sequence[str], timeout_s: float) -> str:
-        """Import more, for the children to come; returns why a fork could not measure any more. Raises Died and TimedOut."""
+        """Import more, for the children to come; returns why a fork could no longer measure. Raises Died and TimedOut."""
         self.server.send(Preload(list(modules)))
         return self.preloaded(timeout_s)
 

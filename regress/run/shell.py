@@ -66,7 +66,7 @@ def ended(process: subprocess.Popen[bytes], timeout_s: float, check: Callable[[]
     except BaseException:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        # Not process.wait(): an interrupt inside a wait may leave its lock taken, and the next would wait for ever.
+        # Not process.wait(): an interrupt inside a wait may leave its lock taken, and the next would wait forever.
         with contextlib.suppress(ChildProcessError):
             os.waitpid(process.pid, 0)
         process.returncode = -signal.SIGKILL

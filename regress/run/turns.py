@@ -1,6 +1,6 @@
 """Turns of the lanes that work at the same time: all of them go on, but for a case that is measured alone.
 
-The driver gives the turns, so whatever becomes of a process, its lane's thread goes on and hands the turn back.
+The driver gives the turns, so if a process ends, its lane's thread still hands the turn back.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from regress.run.homes import apart
 from regress.run.servers import Interrupt
 
 POLL_S = 0.2
-"""How long who waits for a turn may not notice Ctrl-C."""
+"""How long a lane that waits for a turn may take to notice Ctrl-C."""
 
 
 class Step(NamedTuple):
@@ -63,7 +63,7 @@ class Turns:
 
     @contextlib.contextmanager
     def working(self, interrupt: Interrupt) -> Iterator[None]:
-        """The lane works, beside others. Raises KeyboardInterrupt where that was asked for, as all here that wait."""
+        """The lane works, beside others. Raises KeyboardInterrupt if that was asked for, as all here that wait."""
         if len(self._lanes) < 2:
             yield
             return
@@ -79,7 +79,7 @@ class Turns:
 
     @contextlib.contextmanager
     def taken(self, alone: bool, interrupt: Interrupt) -> Iterator[None]:
-        """A step of a lane that works; after it those go ahead that wait to be alone."""
+        """A step of a lane that works; after it, lanes that wait to be alone go first."""
         with self._by_itself(interrupt) if alone else contextlib.nullcontext():
             yield
         if self._waiting:

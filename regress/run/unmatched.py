@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from regress.errors import NothingMeasured, quoted
-from regress.model import Benchmark, Settings, declared_words, near_names
+from regress.errors import NothingMeasured
+from regress.model import Benchmark, Settings, declared_words
 from regress.run.plan import Selection, cases_of, covers, select
+from regress.text.wording import first_of, near_names, nearest, quoted
 
 NEAR = 3
-MOST = 10
+MOST_PATTERNS = 10
 """Patterns of `covers` that are told of."""
 
 
@@ -47,7 +47,11 @@ def names_unmatched(benchmarks: Sequence[Benchmark], selection: Selection) -> li
         if not select(benchmarks, Selection((pattern,)))
     ]
     tags = dict.fromkeys(tag for each in benchmarks for tag in declared_words(each, "tags"))
-    return told + [f"no benchmark has the tag {tag!r}{_near(tag, tags)}" for tag in selection.tags if tag not in tags]
+    return told + [
+        f"no benchmark has the tag {tag!r}{_told(nearest(tag, tags, NEAR))}"
+        for tag in selection.tags
+        if tag not in tags
+    ]
 
 
 def _settings_unmatched(benchmarks: Sequence[Benchmark], settings: Settings) -> Iterator[str]:
@@ -87,12 +91,11 @@ def _covers_unmatched(benchmarks: Iterable[Benchmark], selection: Selection) -> 
         if not any(covers(pattern, one) for one in selection.files)
     }
     folders = {f"{one.rpartition('/')[0]}/" for one in selection.files if "/" in one}
-    for pattern, names in list(dead.items())[:MOST]:
-        others = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        near = _near(pattern.replace(".", "/"), {*folders, *selection.files})
-        yield f"{names[0]}{others}: covers = {pattern!r} matches no file of the repository, so it is measured{near}"
-    if len(dead) > MOST:
-        yield f"{len(dead) - MOST} more patterns of `covers` match no file of the repository"
+    for pattern, names in list(dead.items())[:MOST_PATTERNS]:
+        near = _told(nearest(pattern.replace(".", "/"), {*folders, *selection.files}, NEAR))
+        yield f"{first_of(names)}: covers = {pattern!r} matches no file of the repository, so it is measured{near}"
+    if len(dead) > MOST_PATTERNS:
+        yield f"{len(dead) - MOST_PATTERNS} more patterns of `covers` match no file of the repository"
 
 
 def _odd_directions(benchmarks: Iterable[Benchmark]) -> Iterator[str]:
@@ -100,11 +103,6 @@ def _odd_directions(benchmarks: Iterable[Benchmark]) -> Iterator[str]:
         better = each.declared.get("better", "unknown")
         if better not in ("lower", "higher", "unknown"):
             yield f'{each.name}: better = {better!r} is not a direction; fix: "lower" or "higher"'
-
-
-def _near(word: str, known: Iterable[str]) -> str:
-    """What is near a word that is no benchmark's name."""
-    return _told(difflib.get_close_matches(word, list(known), NEAR))
 
 
 def _told(near: Sequence[str]) -> str:

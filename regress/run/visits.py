@@ -1,4 +1,4 @@
-"""Visits to cases in worker processes: whatever a case does to its process becomes its own failure, and the rest goes on."""
+"""Visits to cases in worker processes: whatever a case does to its process is its own failure, and the rest continues."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from regress.errors import NothingMeasured, RegressError, quoted
+from regress.errors import NothingMeasured, RegressError
 from regress.measure.wire import (
     Begin,
     Broken,
@@ -38,17 +38,17 @@ from regress.run.programs import Programs
 from regress.run.ranks import Ranks
 from regress.run.servers import Died, Server, TimedOut, discovered
 from regress.run.turns import Turns
+from regress.text.wording import quoted
 
 T = TypeVar("T")
 
 CEILINGS_TIMEOUT_S = 60.0
 RECORD_GRACE_S = 120.0
-"""Beyond a case's timeout, where it is profiled: for calling it several times as often, and for writing the trace."""
+"""Added to a case's timeout when it is profiled: it is called several times as often, and the trace is written."""
 
 
 class _GaveUp(Exception):
-    """A process cannot go on. `begun`: with a task that it has begun, so that there is no reply to it; else because of the task
-    before."""
+    """A process cannot go on: with a task that it has `begun`, which gets no reply, or else because of the task before."""
 
     def __init__(self, failure: Failure, begun: bool) -> None:
         self.failure, self.begun = failure, begun
@@ -93,7 +93,7 @@ class Visits:
     ) -> dict[str, SuiteMessage]:
         """By side: the suite as it is found with the side's code. All of them import it at once, and `meanwhile` is called.
 
-        Raises NothingMeasured where it cannot be imported at all. The process that imports it stays, to fork the workers,
+        Raises NothingMeasured if it cannot be imported at all. The process that imports it stays, to fork the workers,
         unless the settings want fresh ones.
         """
         with contextlib.ExitStack() as ending:
@@ -423,7 +423,7 @@ class Visits:
         return message
 
     def _note_end(self, side: Prepared, server: Server | Ranks, spent: Spent) -> None:
-        """Take note of what all cases together have done. Raises _GaveUp where the last one was too much for the process."""
+        """Take note of what all cases together have done. Raises _GaveUp if the last one was too much for the process."""
         end = server.receive(self._within(groups.GRACE_S))
         if isinstance(end, Broken):
             raise _GaveUp(end.failure, begun=False)

@@ -33,7 +33,7 @@ def watched(
 ) -> Ended:
     """Run the tool and wait for it. Both streams go into the file `log`, and each line, as it comes, to `seen`.
 
-    Ctrl-C is passed on, so that the tool can end in its own way. Raises OSError where it cannot be started."""
+    Ctrl-C is passed on, so that the tool can end in its own way. Raises OSError if it cannot be started."""
     with log.open("wb") as out, log.open(encoding="utf-8", errors="replace") as told:
         process = subprocess.Popen(
             list(words),
@@ -61,7 +61,7 @@ def watched(
 
 
 def _asked_to_end(pid: int, lines: _Lines) -> int | None:
-    """The code of a tool that ends on Ctrl-C; None where it does not, or where there is a second one."""
+    """The code of a tool that ends on Ctrl-C; None if it does not, or a second one comes."""
     with contextlib.suppress(KeyboardInterrupt):
         _signal(pid, signal.SIGINT)
         return _end(pid, GRACE_S, lines)
@@ -69,9 +69,9 @@ def _asked_to_end(pid: int, lines: _Lines) -> int | None:
 
 
 def _end(pid: int, timeout_s: float, lines: _Lines) -> int | None:
-    """The code with which the process ends; None where it does not in that time.
+    """The code with which the process ends; None if it does not in that time.
 
-    Not Popen.wait(): an interrupt inside a wait may leave its lock taken, and the next would wait for ever."""
+    Not Popen.wait(): an interrupt inside a wait may leave its lock taken, and the next would wait forever."""
     until = time.monotonic() + timeout_s
     while True:
         ended, status = os.waitpid(pid, os.WNOHANG)

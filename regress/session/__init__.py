@@ -15,36 +15,27 @@ import contextlib
 import functools
 import math
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regress.compare import CheckSteps, spreads_of
 from regress.compare.rule import is_critical
 from regress.errors import NothingMeasured, RegressError, StoreError
-from regress.errors import quoted as quoted
 from regress.history import new_run, remember_noise, remembered_noise
 from regress.measure.wire import Ceilings
-from regress.model import Benchmark, Case, Comparison, Side
+from regress.model import METRICS, Benchmark, Case, Comparison, Side
 from regress.project import Project
 from regress.project import Request as Request
 from regress.session.devices import Devices
 from regress.session.throughput import declares_work, moves_between
+from regress.text.wording import nearest
 from regress.trends import past_of
-from regress.units import counted as counted
 
 if TYPE_CHECKING:  # what measures is imported where it is needed: many commands only read
     from regress.run.environments import Prepared
     from regress.run.execute import Job, JobResult, Watcher
     from regress.run.plan import FixedRounds, Selection
-import difflib
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
-from regress.model import METRICS
-
-if TYPE_CHECKING:
-    from regress.run.execute import Watcher
 
 
 class Session(Project):
@@ -187,8 +178,7 @@ def check_metric(name: str) -> None:
     """Raise RegressError, with the name that is near, for one that no benchmark can have; empty is none that was asked for."""
     known = (*METRICS, "value")
     if name and name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
-        fix = f"--metric {near[0] if near else 'gpu_time'}"
+        fix = f"--metric {[*nearest(name, known), 'gpu_time'][0]}"
         raise RegressError(f"there is no metric {name}", why=f"known are {', '.join(known)}", fix=fix)
 
 

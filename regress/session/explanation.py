@@ -35,7 +35,7 @@ from regress.units import format_pair, format_time
 
 TRACES = 3
 """Profiles a side: the median of fewer says nothing of their range."""
-MOST = 5
+MOST_EXPLAINED = 5
 """Regressions that a check explains: each costs six processes."""
 SHOWN_CALLS = 3
 """Calls of a profile whose timeline is kept for people."""

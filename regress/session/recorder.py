@@ -13,9 +13,10 @@ from regress.history import Store, keep_explanation
 from regress.model import DEFAULT_ENVIRONMENT, Benchmark, Explained, KeptExplanation, Machine, Round, Side
 from regress.run.environments import Identity, Prepared, identity_of
 from regress.run.execute import JobResult
-from regress.session import Session, counted
+from regress.session import Session
 from regress.session.checkout import Checkout
 from regress.session.fitness import lost
+from regress.text.wording import counted
 
 DEVICE_FACTS = ("gpu", "gpu_uuid", "driver", "cuda", "torch_built")
 """Facts of a worker that describe the machine; they are kept in machine.json."""

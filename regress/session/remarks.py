@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from regress.config import Config
 from regress.errors import NothingMeasured
 from regress.measure.wire import Ceilings
-from regress.model import Round
+from regress.model import GPU_FRAMEWORKS, Round
 from regress.session.fitness import complaints, without_device
-from regress.units import counted
+from regress.text.wording import counted
 
 if TYPE_CHECKING:
     from regress.run.execute import Job, JobResult
@@ -98,7 +98,7 @@ def device_line(facts: Mapping[str, Any], rounds: list[Round]) -> str:
         parts.append(str(facts["gpu"]))
     parts += [f"{word} {facts[name]}" for name, word in (("driver", "driver"), ("cuda", "CUDA")) if name in facts]
     loaded = {name for each in rounds for name in each.facts.get("loaded", ())}
-    parts += [f"{name} {facts[name]}" for name in ("torch", "cupy", "jax") if name in facts and name in loaded]
+    parts += [f"{name} {facts[name]}" for name in GPU_FRAMEWORKS if name in facts and name in loaded]
     parts += [f"Python {facts['python']}"] if "python" in facts else []
     clocks = sorted(each.facts["sm_clock_hz"] for each in rounds if "sm_clock_hz" in each.facts)
     if clocks:

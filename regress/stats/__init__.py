@@ -1,11 +1,10 @@
 """Floats in, small frozen dataclasses out; nothing here knows what a benchmark is.
 
     summary         round values of one side -> Summary; ratios of many cases -> their geometric mean
-    welch           round values of two sides -> Welch: ratio, interval, p; what such a test could detect
+    ttests          round values of two sides, or pairs -> ratio, interval, p; what such a test could detect; p values adjusted
     modes           round values of two sides -> Modes: two levels that both share
     serial          round values of two sides, in order -> how much each is like the one before it
     ratios          ratios of some items to others -> the value of each, by least squares
-    multiple        p values of one run -> adjusted p values
     changepoints    values of a history, in order -> the steps between their levels
     segmentation    numbers -> the piecewise constant fit with the least penalised cost
 

@@ -7,8 +7,11 @@
                     agree are a level and stay, though their neighbours outnumber them
     noise           the median absolute difference of values LAG apart: slow drift and a neighbour's noise count as noise
     candidates      `segmentation`, with a penalty of PENALTY · log n · noise²
+    pairs           two values on a level of their own, at the start or in the middle, which would count as outliers: a commit
+                    with its fix a day later would never appear. A pair has to be alone in its segment: if other values are as
+                    far off, the case scatters, or has two modes
     acceptance      the weakest step is taken out until every one that is left is at least as large as asked for and passes
-                    Welch's test between its neighbouring segments (`welch` has the source), over REACH values at most
+                    Welch's test between its neighbouring segments (`ttests` has the source), over REACH values at most
 
 The place of a step was chosen to make it large, so the p of its test is no p: ALPHA is what came out well on series whose
 steps people have labelled (benchmarks/versus/labelled_steps.py), not an error rate.
@@ -16,13 +19,15 @@ steps people have labelled (benchmarks/versus/labelled_steps.py), not an error r
 
 from __future__ import annotations
 
+import itertools
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from regress.stats.segmentation import cumulated, gains_between, segment
-from regress.stats.summary import critical_t, exp_or_inf
+from regress.stats.summary import critical_t, exp_or_inf, mean_and_variance
 
 if TYPE_CHECKING:
     from regress.stats.segmentation import Floats
@@ -47,6 +52,16 @@ QUIETEST = 0.1
 PLACED = 7.35
 """Possible places of a step: those whose fit is worse by less than this many variances, for 95 %. Source: Y. Eo, J. Morley,
 "Likelihood-ratio-based confidence sets for the timing of structural breaks", Quantitative Economics 6 (2015)."""
+
+FAR = 10.0
+"""The two are at least this many standard deviations off the values around them. Normal noise never does that, and noise that
+jumps that far occasionally seldom does so twice in a row and never again."""
+ALIKE = 4.0
+"""How far apart the two may be, in the same unit."""
+ALONE = 5.0
+"""From this distance on, another value counts as off as well."""
+AROUND = 6
+"""Values of the level around them, at least."""
 
 _TO_DEVIATION = 1.4826
 """A median absolute deviation to a standard deviation, for normal values."""
@@ -248,3 +263,42 @@ class _Levels:
         levels = exp_or_inf(self.center + before), exp_or_inf(self.center + after)
         ratios = exp_or_inf(size), exp_or_inf(size - half), exp_or_inf(size + half)
         return Step(start, earliest, latest, *levels, *ratios, brief)
+
+
+# -- two neighbouring values on a level of their own ----------------------------------------------------------------------
+
+
+def pairs(values: Sequence[float], steps: Sequence[Step], effect: float) -> list[tuple[Step, ...]]:
+    """Of positive values with these steps, further ones: there and back around each pair in the middle, or from a pair at the
+    start. All are `brief`. The level that a pair leaves is off by `effect` or more."""
+    ends = [0, *(each.index for each in steps), len(values)]
+    logs = [math.log(value) for value in values]
+    found = (_pair(logs, low, high, math.log1p(effect)) for low, high in itertools.pairwise(ends))
+    return [each for each in found if each]
+
+
+def _pair(logs: Sequence[float], low: int, high: int, effect: float) -> tuple[Step, ...]:
+    if high - low < AROUND + LEAST - 1:
+        return ()
+    level = statistics.median(logs[low:high])
+    apart = [each - level for each in logs[low:high]]
+    spread = max(_TO_DEVIATION * statistics.median(map(abs, apart)), effect / FAR)
+    far = [low + at for at, each in enumerate(apart) if abs(each) >= ALONE * spread]
+    if len(far) != LEAST - 1 or far[1] != far[0] + 1 or not (far[1] < high - 1 and (far[0] > low or low == 0)):
+        return ()
+    off = [logs[at] - level for at in far]
+    if min(map(abs, off)) < FAR * spread or abs(off[0] - off[1]) > ALIKE * spread:
+        return ()
+    around = [logs[at] for at in range(low, high) if at not in far]
+    mean, variance = mean_and_variance(around)
+    there = statistics.fmean(logs[at] for at in far)
+    half = critical_t(len(around) - 1.0, ALPHA_INTERVAL) * math.sqrt(variance * (1 / len(far) + 1 / len(around)))
+    back = _pair_step(far[1] + 1, there, mean, half)
+    return (back,) if far[0] == 0 else (_pair_step(far[0], mean, there, half), back)
+
+
+def _pair_step(at: int, before: float, after: float, half: float) -> Step:
+    size = after - before
+    levels = exp_or_inf(before), exp_or_inf(after)
+    ratios = exp_or_inf(size), exp_or_inf(size - half), exp_or_inf(size + half)
+    return Step(at, at, at, *levels, *ratios, brief=True)

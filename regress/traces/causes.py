@@ -10,14 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from regress.model import Cause, Confidence, Explanation, KernelDiff, KernelUse
+from regress.text.wording import first_of
 from regress.traces.change import OrientedChange
 from regress.traces.names import fills, is_simple, on_tensor_cores, precision, short
 from regress.units import format_bytes, format_change, format_number, format_time
 
 SMALL_COPY_BYTES = 4096
 """A copy to the host that is there for its value, not for its data."""
-MOST = 0.5
+MAIN_SHARE = 0.5
 """A part is what a difference comes from if it is at least that share of it."""
+ONE_WAIT = 0.5
+"""Waits a call from which on the host waits once more: a mean of calls that may differ."""
 SOME = 0.1
 """Below that share, a part is no cause worth a sentence."""
 ALIKE = 0.03
@@ -45,7 +48,7 @@ def _told(change: OrientedChange) -> list[Cause]:
 
 def _synchronization(change: OrientedChange) -> Cause | None:
     before, after = change.found.syncs
-    if after - before < MOST:
+    if after - before < ONE_WAIT:
         return None
     small = [each.head for each in change.found.copies if each.head and _came(each) and _for_its_value(each.head)]
     why = ""
@@ -83,7 +86,7 @@ def _copies(change: OrientedChange) -> Cause | None:
         if each.head and _came(each) and not _is_set(each.head) and not _for_its_value(each.head)
     ]
     part_s = sum(each.difference_s for each in found)
-    if not found or change.share(part_s) < MOST or found[0].head is None:
+    if not found or change.share(part_s) < MAIN_SHARE or found[0].head is None:
         return None
     use = found[0].head
     text = change.say("copies were added", "copies were dropped")
@@ -101,25 +104,25 @@ def _fusion(change: OrientedChange) -> Cause | None:
     part_s = sum(each.difference_s for each in (*change.new, *change.gone))
     if not fused or many <= few or len(simple) < (1 if by_name else 2) or change.share(part_s) < SOME:
         return None
-    what, others = short(fused[0].name), f" and {len(gone) - 1} more" if len(gone) > 1 else ""
+    what = first_of([short(fused[0].name), *gone[1:]])  # of the others only their number is said
     text = change.say(
-        f"a fusion was lost: {what}{others} became {_number(many)} launches a call",
-        f"a fusion was gained: {what}{others} does what {_number(many)} launches a call did",
+        f"a fusion was lost: {what} became {_number(many)} launches a call",
+        f"a fusion was gained: {what} does what {_number(many)} launches a call did",
     )
-    return Cause("fusion", text, "high" if len(simple) >= max(FEW, MOST * len(new)) else "medium")
+    return Cause("fusion", text, "high" if len(simple) >= max(FEW, MAIN_SHARE * len(new)) else "medium")
 
 
 def _added(change: OrientedChange) -> Cause | None:
     """Kernels that replaced no other; around a wait, others run on the host, which another rule covers."""
-    waits = abs(change.found.syncs[1] - change.found.syncs[0]) >= MOST
+    waits = abs(change.found.syncs[1] - change.found.syncs[0]) >= ONE_WAIT
     new = [each.head for each in change.new if each.head and not fills(each.head.name)]
     part_s = sum(use.seconds for use in new)
-    if waits or change.gone or not new or change.share(part_s) < MOST:
+    if waits or change.gone or not new or change.share(part_s) < MAIN_SHARE:
         return None
-    use, others = new[0], f" and {len(new) - 1} more" if len(new) > 1 else ""
+    use, what = new[0], first_of(short(each.name) for each in new)
     text = change.say(
-        f"{short(use.name)}{others} was added{_within(use)}: {format_time(part_s)} a call more",
-        f"{short(use.name)}{others} was dropped{_within(use)}: {format_time(part_s)} a call less",
+        f"{what} was added{_within(use)}: {format_time(part_s)} a call more",
+        f"{what} was dropped{_within(use)}: {format_time(part_s)} a call less",
     )
     return Cause("added kernel", text, "high")
 
@@ -157,7 +160,7 @@ def _replaced(change: OrientedChange) -> Cause | None:
     if _precision(change):
         return None
     for before, after in _changed_paths(change):
-        if change.share(after.seconds - before.seconds) < MOST:
+        if change.share(after.seconds - before.seconds) < MAIN_SHARE:
             continue
         one, other = (before, after) if change.grew else (after, before)
         return Cause(
@@ -200,7 +203,7 @@ def _slower(change: OrientedChange) -> Cause | None:
     for each in change.found.kernels:
         if (
             each.kind in ("slower", "more launches")
-            and change.share(each.difference_s) >= MOST
+            and change.share(each.difference_s) >= MAIN_SHARE
             and each.base
             and each.head
         ):
@@ -225,7 +228,11 @@ def _host(change: OrientedChange) -> Cause | None:
         not kinds & {"new", "gone", "replaced", "more launches"} and change.found.syncs[1] <= change.found.syncs[0]
     )
     found, smaller_s = change.found, min(change.found.base_s, change.found.head_s)
-    if not same_work or found.difference_s <= change.threshold * smaller_s or found.idle_s < MOST * found.difference_s:
+    if (
+        not same_work
+        or found.difference_s <= change.threshold * smaller_s
+        or found.idle_s < MAIN_SHARE * found.difference_s
+    ):
         return None
     text = change.say(
         f"the device waits {format_time(found.idle_s)} a call longer for the host, and does the same work as before",
@@ -306,4 +313,4 @@ def _number(value: float) -> str:
 
 
 def _sure(share: float) -> Confidence:
-    return "high" if share >= MOST else "medium" if share >= SOME else "low"
+    return "high" if share >= MAIN_SHARE else "medium" if share >= SOME else "low"

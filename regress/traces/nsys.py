@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from regress.errors import ProfileError, quoted
+from regress.errors import ProfileError
 from regress.files import open_file
+from regress.text.wording import quoted
 from regress.traces.timeline import (
     ApiCall,
     Copy,

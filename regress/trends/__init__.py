@@ -2,11 +2,12 @@
 
 past        the recorded results of a project's commits, read a benchmark at a time
 renames     benchmarks that continue under another name
+points      one result -> a point of each of its series
 series      recorded rounds of many commits -> Series
 correction  values of a series without the machine's effect, by windows in turn
 cards       values as the mean card of a model would read them, by commits measured on several cards
 changes     the change points of a Series, and which of them are worth an alert
-confirmations  changes confirmed by pairs of commits measured in turn
+outcomes    what became of the changes: confirmed in turn, taken back, lost again
 anchors     commits measured again: a machine that moved
 gating      which series and changes count for their cases
 shifts      many unrelated benchmarks that moved at one commit: was it the machine?

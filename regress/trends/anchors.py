@@ -1,6 +1,6 @@
-"""Anchors: commits that are measured again beside new ones, so that the machine is told from the code.
+"""Anchors: older commits measured again beside new ones, to tell changes of the machine from changes of the code.
 
-An anchor that moved between then and now shows that the machine did; `drifting` holds the head against one.
+An anchor that moved between then and now shows that the machine changed; `drift` compares the head with one.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from regress.compare.rule import Rule
 from regress.history import Remeasured
 from regress.model import Anchor, AnchorCheck, Case, ChangePoint, Commit, Confirmation, Move, Series, Settings
 from regress.stats.summary import geomean
-from regress.stats.welch import Welch, welch
+from regress.stats.ttests import Welch, welch
 from regress.trends.changes import changes_of, series_rule
 from regress.trends.series import series_of
 
 Key = tuple[str, str, str, Case, str]
-"""Machine, environment, device, case and metric: what makes values one series."""
+"""Machine, environment, device, case and metric: values that share these are one series."""
 
 
 FEWEST_TOGETHER = 5
-"""Cases whose times are taken together: the draws of fewer may agree by chance."""
+"""Fewest cases whose times are judged together: fewer may agree by chance."""
 
 
 class Again(NamedTuple):
-    """Which commit was measured again, beside which, its round values then, and the run of regress that each is of."""
+    """A commit that was measured again beside another one: its round values, and the run of regress that recorded each."""
 
     commit: str
     beside: str
     now: tuple[float, ...]
     runs: tuple[str, ...] = ()
     cards: tuple[str, ...] = ()
-    """Those that it was measured on."""
+    """The cards that it was measured on."""
 
 
 class Anchors:
@@ -79,8 +79,8 @@ def key_of(series: Series) -> Key:
 
 
 def anchors_of(series: Series, found: Iterable[Again]) -> tuple[Anchor, ...]:
-    """The anchors of one series, with what they were when they were new; those of commits without a result then are none, nor
-    are those that another card has measured then: that they are apart says nothing of the machine."""
+    """The anchors of one series, with their values of when they were new. Left out are commits without a result then, and those
+    that another card measured then: a difference of cards says nothing about the machine."""
     then = _by_commit(series)
     cards = {series.commits[place]: its for place, its in series.cards.items()}
     return tuple(

@@ -1,4 +1,4 @@
-"""Cases that gave numbers and give none any more: what a history says of failures, as `changes` does of levels."""
+"""Breakages: cases that gave numbers and no longer do."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Numbers = dict[str, tuple[Benchmark, int]]
 def breakages_of(every: Iterable[Series], commits: Sequence[Commit]) -> tuple[Breakage, ...]:
     """The cases of a benchmark that fail, or are skipped, at the newest commit they were run at and worked at one before it.
 
-    `commits` are those of the series. A case fails where what it is about does, whatever else was measured of it. One that
-    never had that (its time of the device, where it has always waited for it) fails where nothing was measured.
+    `commits` are those of the series. A case fails where its own metric fails, whatever else was measured. If it never had
+    that metric (a device time, if it has always waited for the device), it fails where nothing was measured.
     """
     groups: dict[tuple[object, ...], list[Series]] = {}
     for each in every:

@@ -50,7 +50,7 @@ class Reading(NamedTuple):
 
 
 def readings_of(at: int, way: Way, values: Values) -> list[Reading]:
-    """Which job has read which of a commit's values."""
+    """A commit's values, grouped by the job that read them."""
     jobs = set(zip(values.cards, values.runs, strict=True))
     if len(jobs) == 1:  # most are of one
         return [Reading(at, way, *jobs.pop(), values.values)]
@@ -72,7 +72,7 @@ def cards_of(readings: Iterable[Reading], ways: Mapping[int, Way]) -> dict[int, 
 
 @dataclass(frozen=True)
 class Kind:
-    """What the readings of a case and metric come to; by place, as far as they were taken in the way that counts there."""
+    """The readings of a case and metric as one curve, by place; only those taken in the way that counts there."""
 
     corrected: Mapping[int, Corrected] = field(default_factory=dict)
     apart: Mapping[int, str] = field(default_factory=dict)
@@ -119,7 +119,7 @@ class _Part(NamedTuple):
     """Cards that commits link."""
 
     logs: Mapping[str, float]
-    """What each adds, as far as their sum is zero."""
+    """What each adds, as logarithms; their sum is zero."""
 
     @property
     def several(self) -> bool:

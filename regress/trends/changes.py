@@ -1,8 +1,7 @@
 """Changes in a long history: a Series to its ChangePoints.
 
 Results that were measured in unlike ways are series of their own here, so no change of driver or protocol is a change of level.
-What repeats exactly changes wherever two neighbouring results differ; of everything else `stats.changepoints` finds the steps,
-and `stats.pairs` those that hold for two values only.
+What repeats exactly changes wherever two neighbouring results differ; of everything else `stats.changepoints` finds the steps.
 """
 
 from __future__ import annotations
@@ -15,12 +14,11 @@ from dataclasses import replace
 
 from regress.compare.circumstances import bimodal, disturbances, together
 from regress.compare.rule import Rule
-from regress.model import ChangePoint, Confirmation, Series, Settings, Verdict, Way
-from regress.stats.changepoints import LEAST, REACH, Step, changepoints
+from regress.model import ChangePoint, Confirmation, Series, Settings, Way
+from regress.stats.changepoints import LEAST, REACH, Step, changepoints, pairs
 from regress.stats.modes import Modes, two_modes
-from regress.stats.pairs import pairs
 from regress.stats.summary import median, summarize
-from regress.trends.confirmations import with_confirmations
+from regress.trends.outcomes import passed, recovered, relapsed, undoing, with_confirmations
 
 
 def changes_of(
@@ -53,9 +51,9 @@ def changes_of(
         if series.conditions:
             changes = _undisturbed(changes, starts, places, series, settings)
         changes = _confirmed(changes, _cards_over(starts, places, series), series, known)
-        changes, ended = _relapsed(changes, starts, [bisect_left(places, at + 1) - 1 for at in released], rule)
-        changes = _recovered(changes, ended, rule)
-        changes = _undoing(_passed(changes, [steps.index(each) for each in passing]), rule)
+        changes, ended = relapsed(changes, starts, [bisect_left(places, at + 1) - 1 for at in released], rule)
+        changes = recovered(changes, ended, rule)
+        changes = undoing(passed(changes, [steps.index(each) for each in passing]), rule)
         found += zip((places[start] for start in starts), changes, strict=True)
     return tuple(each for _, each in sorted(found, key=lambda pair: pair[0]))
 
@@ -65,7 +63,7 @@ FEWEST, FEWEST_EXACT = LEAST + 1, 2
 
 
 def lacking(series: Series) -> int:
-    """How many results a series lacks, beside those that were measured as its newest is, before a change in it can be told."""
+    """How many more results, measured as its newest is, a series needs before a change in it can be found."""
     way = next(
         (way for way, rounds in zip(reversed(series.ways), reversed(series.rounds), strict=True) if rounds), None
     )
@@ -84,22 +82,13 @@ def _steps(
     steps = changepoints(values, effect)
     if 0 in values:
         zeros = _zero_steps(rounds, rule)
-        told = {each.index for each in zeros}  # where zeros end, the level before them may be another one as well
+        told = {each.index for each in zeros}  # the step after zeros may also be one from the level before them
         steps = sorted([*zeros, *(each for each in steps if each.index not in told)], key=lambda each: each.index)
     if any(not 0 < value < math.inf for value in values):
         return steps, []
     found = [each for each in pairs(values, steps, effect) if rule.large(each[0].ratio)]
     every = sorted([*steps, *(one for each in found for one in each)], key=lambda each: each.index)
     return every, [each[0] for each in found if len(each) > 1]
-
-
-def _passed(found: list[ChangePoint], starts: Sequence[int]) -> list[ChangePoint]:
-    """With what went and came back after two values: neither is open, whichever way it went."""
-    for at in starts:
-        back = found[at + 1].first
-        for index in (at, at + 1):
-            found[index] = replace(found[index], state="recovered", recovered_by=back)
-    return found
 
 
 # -- several cards -------------------------------------------------------------------------------------------------------
@@ -146,17 +135,17 @@ def why_tentative(point: ChangePoint) -> str:
 AROUND = 60
 """Results on each side of a change in which two modes are looked for: what jumped long ago may have been repaired since."""
 FEWEST_RUNS = 6
-"""So often a series goes to and fro between two levels there that it jumps."""
+"""A series with this many runs at two levels alternates between them."""
 KNOWN, SHARE = 5, 0.1
-"""This many of the values before a change, and such a share of them, at the level after it: that level is no news."""
+"""A level is known if at least this many values before a change, and this share of them, are at it."""
 BETWEEN = 0.05
 """Share of values that may lie midway between two levels."""
 
 
 def _of_modes(change: ChangePoint, step: Step, values: Sequence[float], rule: Rule) -> ChangePoint:
-    """The change; where both sides share two levels, it is none, and says so: how often each came up is no change.
+    """The change; if both sides share two levels, it is not large, and says why: another mixture of them is no change.
 
-    A level that came up once or twice before is news all the same, and so is one that only one side shows.
+    A level that occurred only once or twice before is new, and so is one that only one side has.
     """
     if not change.large or change.ratio is None:
         return change
@@ -174,7 +163,7 @@ def _of_modes(change: ChangePoint, step: Step, values: Sequence[float], rule: Ru
 
 
 def _to_and_fro(before: Sequence[float], after: Sequence[float], step: Step) -> Modes | None:
-    """The levels before and after the step as modes, where the series goes to and fro between them."""
+    """The levels before and after the step as modes, if the series alternates between them."""
     low, high = sorted((step.before, step.after))
     places = [math.log(value / low) / math.log(high / low) for value in (*before, *after)]
     upper = [each > 0.5 for each in places]
@@ -262,76 +251,3 @@ def _change(commits: Sequence[str], places: Sequence[int], step: Step, rule: Rul
         state="tentative" if step.brief else "confirmed",
         way=way,
     )
-
-
-def _recovered(found: list[ChangePoint], ended: Collection[int], rule: Rule) -> list[ChangePoint]:
-    """With what took what back: an improvement, any regression before it that it undid by more than half, to a level that
-    is not large above the one before. What is tentative takes nothing back yet, and what `ended` soon never did."""
-    done = list(found)
-    for index, better in enumerate(found):
-        if better.moved is not Verdict.IMPROVED or better.state == "tentative" or index in ended:
-            continue
-        for earlier, worse in enumerate(done[:index]):
-            if worse.moved is Verdict.REGRESSED and not worse.recovered_by and _took_back(better, worse, rule):
-                done[earlier] = replace(worse, recovered_by=better.first)
-                done[index] = replace(better, state="recovered")
-    return done
-
-
-RECENT = 20
-"""Results before a regression: if half of them were no better than its level, the improvement in between was a short one."""
-
-
-def _relapsed(
-    found: Sequence[ChangePoint], starts: Sequence[int], released: Sequence[int], rule: Rule
-) -> tuple[list[ChangePoint], set[int]]:
-    """With the regressions that end a short improvement, none of which was `released`; and the places of what they end among
-    the changes. `starts` and `released` are places among the results."""
-    done, ended = list(found), set[int]()
-    for index, worse in enumerate(found):
-        if worse.moved is not Verdict.REGRESSED or worse.state != "confirmed" or not worse.large:
-            continue
-        start, recent = starts[index], starts[index] - RECENT
-        spans = zip([0, *starts], starts, found[: index + 1], strict=False)
-        ends = [(begin, end) for begin, end, each in spans if not _is_better(each.before, worse, rule)]
-        first = ends[-1][1] if ends else 0
-        known = sum(max(0, end - max(begin, recent)) for begin, end in ends)
-        if 2 * known >= RECENT and not any(first <= at < start for at in released):
-            done[index] = replace(worse, state="relapsed")
-            ended.update(at for at in range(index) if starts[at] >= first)
-    return done, ended
-
-
-def _is_better(level: float, worse: ChangePoint, rule: Rule) -> bool:
-    """Whether the level is better than the one that a regression led to."""
-    return rule.moved(worse.after > level) is Verdict.REGRESSED and not _alike(worse.after, level, rule)
-
-
-def _undoing(found: list[ChangePoint], rule: Rule) -> list[ChangePoint]:
-    """With the last large change before each large one that went the other way, from the level that it is at again."""
-    done = list(found)
-    large = [each for each in found if each.large]
-    for index, change in enumerate(found):
-        for earlier in reversed(large[: large.index(change)] if change.large else ()):
-            opposite = (earlier.after > earlier.before) != (change.after > change.before)
-            if opposite and _alike(change.after, earlier.before, rule):
-                done[index] = replace(change, undoes=earlier.first)
-                break
-    return done
-
-
-def _alike(level: float, other: float, rule: Rule) -> bool:
-    """Whether the two are one level: what lies between them does not count."""
-    if level <= 0 or other <= 0:
-        return abs(level - other) <= rule.floor
-    return not rule.counts(level / other, math.sqrt(level) * math.sqrt(other))
-
-
-def _took_back(better: ChangePoint, worse: ChangePoint, rule: Rule) -> bool:
-    up = math.copysign(1.0, worse.after - worse.before)
-    left, undone = up * (better.after - worse.before), up * (worse.after - better.after)
-    if left <= 0:
-        return True
-    if undone <= left:
-        return False
-    return left < rule.floor or (worse.before > 0 and not rule.large(better.after / worse.before))

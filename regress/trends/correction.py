@@ -20,7 +20,7 @@ from regress.stats.summary import exp_or_inf
 BETWEEN_PAIRS = 0.01
 """What pairs of one case differ by, beside the error of each; as a share."""
 
-MOST = 30.0
+LARGEST_LOG_RATIO = 30.0
 """Logarithm of the largest ratio that is believed."""
 
 
@@ -37,7 +37,7 @@ def links_of(at: int, rounds: Iterable[Round]) -> dict[str, list[Link]]:
     """By metric: what the rounds of the commit at that place say of it and others that they took windows in turn with."""
     pairs: dict[tuple[str, str], list[Against]] = {}
     for each in (against for round in rounds for against in round.against):
-        if abs(each.log_ratio) <= MOST and 0 <= each.error < math.inf:
+        if abs(each.log_ratio) <= LARGEST_LOG_RATIO and 0 <= each.error < math.inf:
             pairs.setdefault((each.metric, each.commit), []).append(each)
     found: dict[str, list[Link]] = {}
     for (metric, commit), own in pairs.items():

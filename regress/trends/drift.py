@@ -1,9 +1,9 @@
-"""What the steps since a release add up to: the newest results of each series against those of the release.
+"""Drift: what the steps since a release add up to, by the newest results of each series against those of the release.
 
-Where the release was measured again beside a newer commit, those two are compared, which no change of machine, driver or
-framework disturbs. Else it is what was recorded of both, if that was measured alike; a few commits at each end then, as the
-rounds of one are few, but none from beyond a change point. The rounds of a session of the machine are no draws of their own,
-see `sessions`.
+If the release was measured again beside a newer commit, those two are compared: no change of machine, driver or framework
+affects that. Otherwise the recorded results of both are compared, if they were measured alike: up to WINDOW commits at each
+end, because one commit has few rounds, but none beyond a change point. Rounds of one session are not independent, see
+`evidence`.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from regress.compare.draft import ALSO_GATING
 from regress.compare.evidence import Draws, draws_of
 from regress.model import Anchor, Comparison, Series, Settings, Verdict
 from regress.stats.summary import summarize
-from regress.stats.welch import Welch, welch
+from regress.stats.ttests import Welch, welch
 from regress.trends.anchors import Again, Key, anchors_of, key_of
 from regress.trends.changes import changes_of, series_rule
 from regress.trends.gating import gating
 
 WINDOW = 3
-"""At most this many commits at each end, where both are as recorded: as many as a step of a history has."""
+"""Most commits at each end of recorded results: as many as a step of a history needs."""
 
 
 def drifts(
     every: Sequence[Series], release: str, again: Mapping[Key, Sequence[Again]], settings: Settings
 ) -> tuple[list[Comparison], int]:
-    """The drift of each series of a benchmark that gates, and of how many nobody can tell it.
+    """The drift of each series of a benchmark that gates, and for how many it is unknown.
 
     `release` is a full hash among the commits of the series, whose last commit is the one that is judged; its newest result,
     or the nearest before it, speaks. `again` is what was measured again of the benchmark.

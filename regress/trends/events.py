@@ -1,5 +1,4 @@
-"""What changed over the commits that are recorded and what stopped to give numbers, what of that nobody knew before the sweep,
-and what the machine did."""
+"""What changed over the recorded commits and what stopped giving numbers, which of that is new, and what the machine did."""
 
 from __future__ import annotations
 
@@ -44,7 +43,7 @@ class Events:
     cards: tuple[CardLevel, ...] = ()
     """Of kinds of which several cards have measured: how they stand to each other."""
     lacking: Mapping[Case, int] = field(default_factory=dict)
-    """Of each case that has numbers, how many results it lacks before a change of what it is about can be told."""
+    """By case that has numbers: how many more results it needs before a change of its own metric can be found."""
 
 
 def events_on(project: Project, line: Sequence[Commit], names: Collection[str] | None, machine: str | None) -> Events:
@@ -91,7 +90,7 @@ def events_on(project: Project, line: Sequence[Commit], names: Collection[str] |
 def events_in(
     project: Project, histories: Sequence[Sequence[Commit]], names: Collection[str] | None, machine: str | None
 ) -> Events:
-    """The same of several histories, which have a part in common: what began in that is told once, as the first has it."""
+    """The same for several histories with a common part: an event of that part is listed once, as the first history has it."""
     first, *others = [events_on(project, each, names, machine) for each in histories]
     known = {each.sha for each in histories[0]}
     for found, history in zip(others, histories[1:], strict=True):
@@ -175,7 +174,7 @@ def _recorded_at(store: Store, sha: str, machine: str) -> float | None:
 def marked_new(before: Events, after: Events) -> Events:
     """Those of `after`, each marked as new unless `before` has one of the same series and direction that may be the same event.
 
-    What was tentative or small and is open now is new: nobody was told of it.
+    What was tentative or small and is open now is new: it has not been reported as a regression.
     """
     known: dict[tuple[object, ...], list[Changed]] = {}
     for each in before.changes:

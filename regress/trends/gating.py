@@ -1,4 +1,4 @@
-"""Which series of a benchmark speak for its cases: what a check would fail for, a history raises an alarm for."""
+"""Which series of a benchmark raise alarms for its cases: those that a check would fail for."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from regress.trends.anchors import key_of
 
 
 def gating(series: Series, every: Iterable[Series]) -> frozenset[str] | None:
-    """The full hashes of commits at which a change of the series is one of its case: None for all, empty for none.
+    """The full hashes of commits at which a change of the series counts for its case: None for all, empty for none.
 
-    `every` are the series of the benchmark. A wall time speaks where the time of the device was lost or came back, because the
-    benchmark began to wait for the device or no longer does, and as long as there is none: as in a check, there is nothing else
-    to compare then.
+    `every` are the series of the benchmark. A wall time counts where the device time was lost or came back, because the
+    benchmark began or stopped waiting for the device, and while there is no device time: as in a check, nothing else can be
+    compared.
     """
     if series.primary or series.metric.name in ALSO_GATING:
         return None
@@ -31,5 +31,5 @@ def gating(series: Series, every: Iterable[Series]) -> frozenset[str] | None:
 
 
 def that_gate(found: Sequence[ChangePoint], at: frozenset[str] | None) -> tuple[ChangePoint, ...]:
-    """Those of a series' change points that are changes of its case; `at` is what `gating` says of the series."""
+    """The change points of a series that count for its case; `at` is what `gating` returned for the series."""
     return tuple(each for each in found if at is None or not at.isdisjoint(each.blamed))

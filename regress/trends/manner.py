@@ -1,4 +1,4 @@
-"""Whether a case was measured differently from one commit to the next: what no level is told apart by, and may be what moved.
+"""Whether a case was measured differently from one commit to the next, in ways that do not split levels but may explain a move.
 
 What makes values incomparable (driver, protocol, what the author declares) splits a series already. This is the rest: how many
 calls a sample spans, how many samples there are, how long a round lasts.
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from regress.history import Store
 from regress.model import PROTOCOL_IDENTITY, Round
-from regress.trends.series import SPLITTING
+from regress.trends.points import SPLITTING
 
 BUDGETS = ("samples_min", "samples_max", "windows", "window_budget_s", "warm_calls")
 """The fields of a Protocol that say how much of a case is sampled: settings, not calibrated."""

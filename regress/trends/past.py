@@ -23,7 +23,7 @@ FORMAT = 4
 
 @dataclass(frozen=True)
 class Unknown:
-    """A commit with results that is none of the caller's: of another branch, or rebased away. `date` is as recorded."""
+    """A commit with results that the caller's history lacks: of another branch, or rebased away. `date` is as recorded."""
 
     commit_sha: str
     date: float

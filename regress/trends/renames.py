@@ -131,7 +131,7 @@ def _asv(table: AsvTable, benchmark: Benchmark, order: list[int] | None) -> AsvT
 
 
 def _order(benchmark: Benchmark, definition: Benchmark | None) -> list[int] | None:
-    """In which order parameters have to stand to be those of the definition; None where they are, or if there is none."""
+    """The order that turns the parameters into those of the definition; None if they agree, or if there is no such order."""
     was, now = benchmark.param_names, definition.param_names if definition is not None else []
     if was == now or len(set(was)) != len(was) or sorted(was) != sorted(now):
         return None

@@ -1,8 +1,8 @@
 """Shifts: many unrelated benchmarks that moved at one commit, and what speaks for another cause than that commit.
 
-A machine that became another one, or an environment that was made again, moves much at once, and nothing of it elsewhere; what
-it once moved it also moves back. Code seldom does: what it moves is mostly of one module, and the same in all places. None of
-this is a proof, as code may be about one device only, so a shift says what was seen and asks; its changes stay what they are.
+A machine that was replaced, or an environment that was made again, moves many benchmarks at once there and none elsewhere, and
+later it may move them back. Code seldom does this: it mostly moves one module, in all places alike. This is no proof, because
+code may affect only one device, so a shift says what was seen and asks; its changes keep their verdicts.
 """
 
 from __future__ import annotations
@@ -15,20 +15,19 @@ from regress.model import ChangePoint, Series
 from regress.stats.changepoints import LEAST
 
 FEWEST = 5
-"""Benchmarks that move together: fewer may by chance."""
+"""Fewest benchmarks of a shift: fewer may move together by chance."""
 FAMILIES = 3
-"""Of this many modules or classes, at least: those of one share code."""
+"""Fewest modules or classes that they come from: benchmarks of one module share code."""
 MOST_ELSEWHERE = 0.2
-"""Share of the benchmarks that moved in a place which may have moved in others too; with more, the commit did it."""
+"""Largest share of the benchmarks that may have moved in other places too; with more, the commit caused it."""
 LEAST_BACK = 0.8
-"""Share of the benchmarks that are back at the level of before, so that it is that of them all."""
+"""Smallest share of the benchmarks that are back at their earlier level, for all of them to count as back."""
 
 
 Where = tuple[str, str, str]
 """Machine, device and environment."""
 Range = tuple[int, int]
-"""Between which commits a change happened, as numbers, the oldest first: the newest before it, and the first that has it for
-certain."""
+"""The commits around a change, as numbers: the newest one before it, and the first one that certainly has it."""
 
 
 class Moved(NamedTuple):
@@ -40,24 +39,24 @@ class Moved(NamedTuple):
     moved: frozenset[Where]
     """All places in which the benchmark moved there."""
     stood: frozenset[Where]
-    """Those in which it was measured too, and did not."""
+    """Places in which it was measured too, and did not move."""
     undoes: Range | None
-    """Of the change that it took back."""
+    """The range of the change that it took back."""
 
 
 class Shifted(NamedTuple):
     """Changes that are one shift."""
 
     members: tuple[int, ...]
-    """Their numbers among those that were given."""
+    """Their places among the changes given."""
     range: Range
-    """What they have in common."""
+    """What the ranges of all have in common."""
     suspect: str
-    """What it may have been: the machine, the environment, or nothing that tells the places apart."""
+    """The possible cause: "machine", "environment", or empty if the places do not differ in one."""
     stood: int
     """How many benchmarks of it were measured elsewhere too and did not move there."""
     undoes: Range | None
-    """Of what they take back, where they do."""
+    """The range of what they took back, if they did."""
 
 
 def shifts_of(moved: Sequence[Moved]) -> list[Shifted]:
@@ -72,8 +71,8 @@ def shifts_of(moved: Sequence[Moved]) -> list[Shifted]:
 def at_one_commit(
     ranges: Mapping[int, Range], whose: Callable[[int], object] = lambda at: at
 ) -> list[tuple[list[int], Range]]:
-    """Which of them one commit may be to blame for, and what their ranges have in common; of those that are `whose` the same, a
-    series' for one, there is one in a group."""
+    """Groups of changes that one commit may have caused, with what their ranges have in common. A group has at most one change
+    of the same `whose`, such as a series."""
     groups: list[tuple[list[int], Range]] = []
     for at, (low, high) in sorted(ranges.items(), key=lambda each: each[1][::-1]):
         for index, (members, (lowest, highest)) in enumerate(groups):
@@ -108,7 +107,7 @@ def _shifted(place: Where, group: Sequence[int], common: Range, moved: Sequence[
 
 
 def _taken_back(group: Sequence[int], moved: Sequence[Moved]) -> tuple[list[int], Range | None]:
-    """Those that took back what one commit had moved, and where that was; nothing unless most did, and are unrelated."""
+    """Those that took back what one commit had moved, and its range; empty unless most did and are unrelated."""
     ranges = {at: undoes for at in group if (undoes := moved[at].undoes) is not None}
     taken, common = max(at_one_commit(ranges), key=lambda each: len(each[0]), default=([], None))
     own, every = _names(taken, moved), _names(group, moved)
@@ -135,8 +134,8 @@ def stood(series: Series, points: Iterable[ChangePoint], good: str, last: str) -
 
 
 def reasons(found: Shifted, before: str, notes: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """What speaks for another cause than the commit, in words. `before` names the newest commit before what it takes back;
-    `notes` are what is said of each change, and what is said of most is said of the shift."""
+    """Why the commit may not be the cause, in words. `before` names the newest commit before what the shift takes back; `notes`
+    are those of each change, and notes that most changes share become notes of the shift."""
     where = "on other machines" if found.suspect == "machine" else "in other environments"
     alone = f"{found.stood} of them were measured {where} too and did not move there: was it the {found.suspect}?"
     back = f"they are back at the level of {before}"

@@ -397,6 +397,15 @@ def test_changes_since_then_have_to_stay_below_the_level_together(repository: Re
     assert opened(repository, step(commits, 3, 1.0, 1.04), step(commits, 5, 1.04, 1.1)) == [False, False]
 
 
+def test_a_relapse_needs_no_acknowledgement(repository: Repository) -> None:
+    commits = history(repository)
+    repository.write_entries(entry("noise"))
+    series = Series(CASE, GPU, "box", "", "worktree", (), (), (), (), (), ())
+    points = [step(commits, 2, 1.0, 1.07, state=state) for state in ("confirmed", "relapsed")]
+    found = repository.review().of_changes(series, points)
+    assert [each.acknowledged is not None for each in found] == [True, False]
+
+
 def test_a_change_on_top_of_what_was_accepted_is_open(repository: Repository) -> None:
     """In another way of measuring, which does not know the level at `since`."""
     commits = history(repository, 3)

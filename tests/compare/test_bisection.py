@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regress.compare.bisection import DOUBT, MOST, SURE, CandidateRange, Search, weights_of
+from regress.compare.bisection import DOUBT, MOST_PAIRS, SURE, CandidateRange, Search, weights_of
 from tests.bisections import Model, Tally, bisected, searched, tally
 
 STEP = math.log(1.1)
@@ -102,7 +102,7 @@ def test_a_probe_ends_once_it_is_sure() -> None:
 
 def test_the_search_ends_where_nothing_can_be_told_apart() -> None:
     search = searched(Model(16, 8, 0.02, 0.08), seed=1)
-    assert max(map(len, search.measured.values())) <= MOST
+    assert max(map(len, search.measured.values())) <= MOST_PAIRS
     assert search.ask() is None
 
 

@@ -11,7 +11,7 @@ import pytest
 from regress.compare.bisection import CandidateRange, Search
 from regress.compare.ends import (
     LOOKS,
-    MOST,
+    MOST_ROUNDS,
     EndsSteps,
     Pair,
     contrast,
@@ -96,10 +96,10 @@ def test_no_change_ends_at_the_first_look_where_it_is_quiet() -> None:
 
 def test_what_is_noisy_is_looked_at_for_longer() -> None:
     _, _, rounds = looked(*noisy(1.05, 0.03))
-    assert rounds == MOST
+    assert rounds == MOST_ROUNDS
     comparison, _, rounds = looked(*noisy(1.0, 0.05))
     assert comparison is not None
-    assert (kind_of(comparison), rounds) == (None, MOST)
+    assert (kind_of(comparison), rounds) == (None, MOST_ROUNDS)
 
 
 def test_a_false_change_is_rare() -> None:
@@ -126,7 +126,7 @@ def test_the_worst_that_gates_unless_another_is_named() -> None:
     comparison, found, _ = looked(base, head)
     assert comparison is not None
     assert (comparison.metric.name, kind_of(comparison)) == ("peak_memory", "exact")
-    assert EndsSteps(Settings()).others(found) == ["gpu_time regressed too: --metric gpu_time"]
+    assert EndsSteps(Settings()).others(found) == ["gpu_time regressed too (--metric gpu_time)"]
     named, found, _ = looked(base, head, metric="gpu_time")
     assert named is not None
     assert (named.metric.name, kind_of(named)) == ("gpu_time", "noisy")
@@ -169,7 +169,7 @@ def test_pairs_are_of_rounds_that_both_sides_have() -> None:
 def test_more_noise_and_a_second_time_take_more_rounds() -> None:
     assert verifying_rounds(0.01, 0.1) == verifying_rounds(0.01, -0.1) == 6
     assert 6 < verifying_rounds(0.07, 0.1) < verifying_rounds(0.08, 0.1) < verifying_rounds(0.08, 0.1, again=1)
-    assert verifying_rounds(1.0, 0.1) == MOST
+    assert verifying_rounds(1.0, 0.1) == MOST_ROUNDS
 
 
 def test_what_is_verified_once_more() -> None:

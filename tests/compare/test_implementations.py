@@ -16,7 +16,7 @@ from hypothesis import strategies as some
 from regress.compare import implementations
 from regress.compare.implementations import number_of, size_of, stretches_of, words
 from regress.model import Benchmark, Case, Contender, Implementations, Round, Standing, Stretch, Summary
-from regress.stats.welch import welch
+from regress.stats.ttests import welch
 
 from .rounds import NOISY, QUIET, SETTINGS, benchmark, broken, known, rounds, scaled
 

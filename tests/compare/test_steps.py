@@ -7,16 +7,9 @@ from typing import Any
 
 import pytest
 
-from regress.compare.steps import (
-    BESIDE,
-    CONFIRMING,
-    FEWEST,
-    LOOKS,
-    QUIET_LOOK,
-    CheckSteps,
-    confirming_rounds,
-    spreads_of,
-)
+from regress.compare.confirming import BESIDE, FEWEST, LOOKS, confirming_rounds
+from regress.compare.overall import spreads_of
+from regress.compare.steps import CONFIRMING, QUIET_LOOK, CheckSteps
 from regress.model import (
     Against,
     Batch,

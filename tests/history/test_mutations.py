@@ -30,8 +30,7 @@ from regress.history.results_file import (
     serialize_results,
 )
 from regress.history.rows import RowReader, packed
-from regress.history.sources import Rounds, read_source
-from regress.history.states import State
+from regress.history.sources import Rounds, State, read_source
 from regress.history.store import rows_of_sidecar
 from regress.history.uniting import lines_of, united_entries, united_lines, united_results
 from regress.model import Failure

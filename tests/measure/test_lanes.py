@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from regress.measure.backend.lanes import STRIDE, make_lanes
+from regress.measure.backend.frameworks import STRIDE, make_lanes
 
 
 class Streams:

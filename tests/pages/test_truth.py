@@ -267,3 +267,11 @@ def test_one_result_that_repeats_exactly_tells_nothing_either(tmp_path: Path) ->
         {"gpu_time": ("undecided", 3), "peak_memory": ("undecided", 1)},
         {"gpu_time": ("undecided", 2), "peak_memory": ("unchanged", 0)},
     ]
+
+
+def test_the_overall_figure_leaves_out_what_cannot_be_judged(tmp_path: Path) -> None:
+    modes = [1e-3 if at * 7 % 5 < 3 else 1.5e-3 for at in range(100)]
+    made = Made(tmp_path / "p", 100).record({"x.time_f": noisy((100, 1e-3)), "x.time_modes": modes})
+    (overall,) = made.index().overall
+    assert overall.n == 1
+    assert overall.ratio == pytest.approx(1.0, abs=0.01)

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import math
 import shlex
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -205,7 +206,9 @@ def test_repro_repeats_the_case_on_the_same_sides(
 def test_the_shell_reads_the_name_of_a_case_back() -> None:
     row = compared(HOSTILE, "wall_time", Verdict.UNCHANGED, 1.0, 1.0)
     (data,) = document(Report("check", comparisons=(row,)))["benchmarks"]
-    assert shlex.split(data["repro"]) == ["regress", "check", "-b", str(HOSTILE)]
+    read = subprocess.run(["bash", "-c", f"printf '%s\\0' {data['repro']}"], capture_output=True, check=True)
+    assert read.stdout.decode().split("\0")[:-1] == ["regress", "check", "-b", str(HOSTILE)]
+    assert data["repro"].isprintable(), "it is shown as it is"
 
 
 def test_errors_name_a_failed_case_once_a_side_and_no_skip() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from regress.measure.wire import Benchmark
-from regress.model import Settings, near_names
+from regress.model import Settings
 from regress.run.plan import Selection, select
 from regress.run.unmatched import nothing_matches, unmatched
 
@@ -68,26 +68,6 @@ def test_what_covers_no_file_is_measured_and_said() -> None:
         f"module: covers = 'lib.softmax' matches no file of the repository, so it is measured{near}",
     ]
     assert unmatched(suite, Selection(), SETTINGS) == [], "only where it decides what is measured"
-
-
-@pytest.mark.parametrize(
-    ("words", "near"),
-    [
-        ("softmax", ["ops.Softmax.time_fwd", "ops.Softmax.time_bwd"]),
-        ("Sofmax", ["ops.Softmax.time_bwd", "ops.Softmax.time_fwd"]),
-        ("Softmax.time_fdw", ["ops.Softmax.time_fwd", "ops.Softmax.time_bwd"]),
-        (r"^io\.time_laod$", ["io.time_load(1, 2)"]),
-        ("io.time_load(1,2)", ["io.time_load(1, 2)"]),
-        ("xyzzy", []),
-        ("", []),
-    ],
-)
-def test_names_are_near_in_whole_or_in_part(words: str, near: list[str]) -> None:
-    names = ["ops.Softmax.time_fwd", "ops.Softmax.time_bwd", "io.time_load(1, 2)"]
-    assert sorted(near_names(words, names)) == sorted(near)
-    assert near_names(words, names)[:1] == near_names(words, reversed(names))[:1], (
-        "the order that they stand in is nobody's"
-    )
 
 
 def test_nothing_matches_says_where_and_what_is_near() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regress.stats.multiple import holm
+from regress.stats.ttests import holm
 
 ps = st.lists(st.floats(0, 1), max_size=12)
 

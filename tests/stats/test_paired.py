@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from regress.stats.modes import jumps
-from regress.stats.paired import pair_spread, paired
+from regress.stats.ttests import pair_spread, paired
 
 SMALL = st.floats(-0.5, 0.5).map(lambda value: round(value, 6))
 

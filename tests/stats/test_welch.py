@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from regress.stats.welch import Welch, min_detectable, smallest_significant, welch
+from regress.stats.ttests import Welch, min_detectable, smallest_significant, welch
 
 positive = st.floats(1e-6, 1e6)
 samples = st.lists(positive, min_size=2, max_size=10)

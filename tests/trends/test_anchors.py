@@ -9,7 +9,7 @@ import pytest
 from regress.history import confirmed_in, keep_confirmed
 from regress.model import METRICS, Anchor, AnchorCheck, Case, ChangePoint, Commit, Confirmation, Verdict
 from regress.trends import Anchors, anchor_check, changes_of, with_anchors
-from regress.trends.confirmations import with_confirmations
+from regress.trends.outcomes import with_confirmations
 from tests.compare.rounds import scaled
 
 from .test_changes import SETTINGS, series

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# comment.sh NUMBER FILE NAME: a pull request's comment of that name, written once and then replaced. Asks for gh, GH_TOKEN and
-# REPOSITORY (owner/name).
+# comment.sh NUMBER FILE NAME: writes a pull request's comment of that name, or replaces it. Needs gh, GH_TOKEN and REPOSITORY
+# (owner/name).
 set -euo pipefail
 number=$1 file=$2 mark="<!-- regress: $3 -->"
 body=$(mktemp)

@@ -30,7 +30,8 @@ from regress.model import Bisection, Case, Commit, Contrast, Report
 from regress.run.execute import Watcher, discover
 from regress.run.plan import cases_of
 from regress.run.problems import where_searched
-from regress.session import Request, Session, check_metric, counted, quoted
+from regress.session import Request, Session, check_metric
+from regress.text.wording import counted, quoted
 from regress.units import format_duration
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from regress.errors import NothingMeasured, RegressError, quoted
-from regress.model import Case, near_names
+from regress.errors import NothingMeasured, RegressError
+from regress.model import Case
+from regress.text.wording import first_of, near_names, quoted
 
 NEAR = 3
 
@@ -24,10 +25,9 @@ def one_case(words: str, cases: Sequence[Case]) -> Case:
         if len(found) == 1:
             return found[0]
         if found:
-            others = f" and {len(found) - NEAR} more" if len(found) > NEAR else ""
             raise RegressError(
                 f"{words!r} is {len(found)} cases; bisect takes one",
-                why=", ".join(map(str, found[:NEAR])) + others,
+                why=first_of(found, NEAR),
                 fix=f"name one: {quoted(str(found[0]))}",
             )
     near = near_names(words, [*map(str, cases), *(each.name for each in cases)], NEAR)

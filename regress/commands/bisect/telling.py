@@ -9,7 +9,7 @@ from regress.commands.bisect.ledger import Judged, Probed
 from regress.commands.bisect.search import CommitSearch
 from regress.compare.bisection import DOUBT, CandidateRange, Search
 from regress.model import Bisection, Case, Commit, Probe
-from regress.session import counted
+from regress.text.wording import counted
 from regress.units import format_change, format_duration, format_interval, format_percent
 
 SUREST = 0.999

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import shlex
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from regress.errors import RegressError
+from regress.text.wording import quoted
 
 from .files import commits as commits_of
 from .repository import DemoRepository
@@ -55,7 +55,7 @@ def create(directory: Path, commits: int = LEAST_COMMITS, scripted: bool | None 
         raise RegressError(
             f"a demo of {commits} commits is too short",
             why=f"the planted changes take {LEAST_COMMITS}",
-            fix=f"regress demo {shlex.quote(str(directory))} --commits {LEAST_COMMITS}",
+            fix=quoted("regress", "demo", directory, "--commits", str(LEAST_COMMITS)),
         )
     _refuse_used(directory)
     if scripted is None:
@@ -68,7 +68,7 @@ def create(directory: Path, commits: int = LEAST_COMMITS, scripted: bool | None 
             why = (error.strerror or str(error)).lower()
             raise RegressError(f"cannot write {directory}", why=why, fix="regress demo OTHER_FOLDER") from error
         raise
-    return DemoCreated(directory, commits, scripted, f"cd {shlex.quote(str(directory))} && regress check HEAD~1")
+    return DemoCreated(directory, commits, scripted, f"cd {quoted(directory)} && regress check HEAD~1")
 
 
 def _write(directory: Path, commits: int, scripted: bool) -> None:

@@ -16,9 +16,10 @@ from regress.measure.wire import Ceilings
 from regress.model import Benchmark, Comparison, Report, Round, SelfCheck, Side
 from regress.run.environments import Prepared, identity_of
 from regress.run.execute import Job, JobResult, Watcher, execute
-from regress.session import Request, Session, counted, quoted
+from regress.session import Request, Session
 from regress.session.checkout import Checkout
 from regress.session.remarks import device_line, device_uuid, remarks, require_values
+from regress.text.wording import counted, quoted
 from regress.units import format_percent
 
 

@@ -17,11 +17,12 @@ from regress.measure.backend import DeviceError, choose
 from regress.measure.backend.base import Backend
 from regress.measure.backend.torch_events import built_for
 from regress.measure.windows import agreement
-from regress.model import Check, Report
+from regress.model import GPU_FRAMEWORKS, Check, Report
 from regress.run import nvml
 from regress.run.execute import Watcher, discover
-from regress.session import Request, Session, counted
+from regress.session import Request, Session
 from regress.session.fitness import device_checks, torch_checks
+from regress.text.wording import counted
 
 NOISY = 0.02
 """From here on the pairs of a first look are too few for most host times."""
@@ -94,8 +95,8 @@ def _others_on_device(facts: Mapping[str, Any]) -> Iterator[Check]:
 def _frameworks(facts: Mapping[str, Any]) -> Iterator[Check]:
     """The frameworks of this environment."""
     yield from torch_checks(facts)
-    for name in ("cupy", "jax"):
-        if version := _version(name):
+    for name in GPU_FRAMEWORKS:
+        if name != "torch" and (version := _version(name)):
             yield Check(name, "ok", version)
 
 

@@ -21,7 +21,7 @@ from regress import config as configuration
 from regress.commands.init import files
 from regress.commands.init.classified import MOVABLE, Classified, Kind, classify
 from regress.commands.init.text import File, block
-from regress.compare.steps import LOOKS
+from regress.compare.confirming import LOOKS
 from regress.config import environment as environment_of
 from regress.errors import BuildFailed, NothingMeasured, RegressError, RevisionError, StoreError, exits
 from regress.git import Repository, open_repository
@@ -29,8 +29,9 @@ from regress.history.kept import StateFile
 from regress.model import DEFAULT_ENVIRONMENT, Case, Check, Report, Side
 from regress.run.environments import Prepared
 from regress.run.execute import Watcher
-from regress.session import Request, Session, counted, quoted
+from regress.session import Request, Session
 from regress.session.remarks import device_line
+from regress.text.wording import counted, first_of, quoted
 from regress.units import budget_words, format_duration
 
 __all__ = ["init"]
@@ -289,8 +290,7 @@ def _doubts(session: Session, seen: Classified) -> list[Check]:
         found.append(Check("failing", "warn", what, quoted("regress", "run", "--quick", "-b", str(failed[0]))))
     compiled = [] if session.config.settings.build or session.repository.is_bare else _compiled(session.repository)
     if compiled:
-        more = f" and {len(compiled) - 1} more" if len(compiled) > 1 else ""
-        what = f"git does not have {compiled[0]}{more}, and a commit's worktree has what git has"
+        what = f"git does not have {first_of(compiled)}, and a commit's worktree has what git has"
         found.append(Check("build", "warn", what, 'set the command that compiles it: "build" under "regress"'))
     return found
 

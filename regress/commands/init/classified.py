@@ -20,7 +20,7 @@ from regress.model import Batch, Benchmark, Case, Round, SuiteProblem, metric_of
 from regress.run.execute import Job, JobResult, Watcher, discover, execute
 from regress.run.plan import Selection, select
 from regress.run.problems import apart, nothing_selected
-from regress.session import counted
+from regress.text.wording import counted
 
 WORK = ("launches", "copies")
 """Counters of what a call gives the device to do."""

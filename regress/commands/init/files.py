@@ -9,8 +9,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from regress.commands.init.text import configuration
-from regress.errors import RegressError, quoted
+from regress.errors import RegressError
 from regress.git import Repository
+from regress.text.wording import quoted
 
 USUAL_SUITES = ("benchmarks", "asv_bench/benchmarks", "asv_bench")
 OWN_SUITE = "asv_benchmarks"

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from regress.errors import Exit, ProfileError, RegressError, RevisionError, exits
 from regress.measure.wire import CALL_MARK, CALLS_SKIPPED, Ceilings
-from regress.model import Benchmark, CallProfile, Case, Explanation, Failure, Report, Round, Throughput
+from regress.model import Benchmark, CallProfile, Case, Explanation, Failure, Metered, Report, Round, Throughput
 from regress.run.execute import Job, Watcher, discover
 from regress.run.plan import Selection, select
 from regress.run.problems import where_searched
-from regress.run.profiled import CALLS, Profiled, profiled
+from regress.run.profiled import CALLS, profiled
 from regress.run.unmatched import nothing_matches
-from regress.session import Request, Session, counted
+from regress.session import Request, Session
 from regress.session.remarks import device_line
 from regress.session.throughput import declares_work, throughput, work_of
+from regress.text.wording import counted, first_of
 from regress.traces import chrome
 from regress.traces.calls import call_profile, of_components
 from regress.traces.kernels import explain
@@ -29,24 +30,17 @@ FOLDER = "profiles"
 """Of the cache: traces, a file for each case and commit."""
 
 
+Outcome = TypeVar("Outcome", bound=CallProfile | Metered)
+
+
 @dataclass(frozen=True)
 class ProfiledCases:
     """The cases that were asked for, and what is needed to run them."""
 
+    session: Session
     job: Job
     benchmarks: Mapping[str, Benchmark]
     cases: list[Case]
-
-
-@dataclass
-class _Seen:
-    """What was profiled, as far as it got."""
-
-    found: list[CallProfile] = field(default_factory=list)
-    timelines: dict[Case, Timeline] = field(default_factory=dict)
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    ceilings: Ceilings = field(default_factory=Ceilings)
-    interrupted: bool = False
 
 
 def profile_cases(
@@ -69,29 +63,25 @@ def profile_cases(
         raise RegressError(f"--against names {len(against)} cases", why=why, fix="name one")
     words = request.patterns
     session = Session(replace(request, patterns=(*words, *against)) if against else request)
-    side = session.one_side(revision, environment)
-    chosen = choose(session, session.job((session.prepare(side, watcher),), 1))
+    chosen = choose(session, revision, watcher, environment)
     if against:
         chosen = replace(chosen, cases=[_one(chosen, *against), _one(chosen, *words)])
-    seen = _Seen()
+    profiler = _Profiler(chosen, calls)
     with session.devices.held(watcher) as locked:
-        _profile(session, chosen, seen, watcher, calls)
+        found, interrupted = case_after_case(chosen, watcher, "profiling", lambda case: [profiler.profile(case)])
     cases = counted(len(chosen.cases), "case")
-    codes = exit_codes(seen.found, seen.interrupted)
-    return Report(
-        command="profiled",
-        exit_codes=codes,
-        state=codes[0].word,
-        head=side,
-        machine=session.machine,
-        device=device_line(seen.facts, [_round(seen.facts)]),
+    report = report_on("profiled", chosen, found, interrupted, start)
+    return replace(
+        report,
+        device=device_line(profiler.facts, [Round("", [], "head", 0, facts=dict(profiler.facts))]),
         plan=", ".join(filter(None, [cases, f"up to {counted(calls, 'call')} of each", locked])),
-        profiled=tuple(seen.found if against else _with_shares(seen.found, chosen.benchmarks)),
-        profiled_difference=_difference(session, chosen, seen) if against else None,
-        cases=len(seen.found),
-        warnings=tuple(_warnings(session, chosen.job, seen)),
-        duration_s=time.monotonic() - start,
+        profiled=tuple(found if against else _with_shares(found, chosen.benchmarks)),
+        profiled_difference=profiler.difference() if against else None,
+        warnings=(*report.warnings, *profiler.warnings(found)),
     )
+
+
+# -- what --ncu and `once` do alike --------------------------------------------------------------------------------------
 
 
 def only(revisions: Sequence[str]) -> str | None:
@@ -105,14 +95,58 @@ def only(revisions: Sequence[str]) -> str | None:
     return revisions[0] if revisions else None
 
 
-def choose(session: Session, job: Job) -> ProfiledCases:
-    """The cases that match what was asked for. Raises NothingMeasured, with names that are near, where none does."""
+def choose(session: Session, revision: str | None, watcher: Watcher, environment: str) -> ProfiledCases:
+    """The cases that match what was asked for, made ready with the code of that revision. Raises NothingMeasured, with similar
+    names, where none does."""
+    job = session.job((session.prepare(session.one_side(revision, environment), watcher),), 1)
     suite = discover(job, job.sides[0])
     cases = select(suite.benchmarks, job.selection)
     if not cases:
         searched = where_searched(session.config.benchmark_dir, suite.problems)
         raise nothing_matches(job.selection, searched, (each.name for each in suite.benchmarks))
-    return ProfiledCases(job, {each.name: each for each in suite.benchmarks}, cases)
+    return ProfiledCases(session, job, {each.name: each for each in suite.benchmarks}, cases)
+
+
+def case_after_case(
+    chosen: ProfiledCases, watcher: Watcher, doing: str, outcomes: Callable[[Case], Iterable[Outcome]]
+) -> tuple[list[Outcome], bool]:
+    """What comes out of each case, and whether Ctrl-C ended it: what is there by then is kept."""
+    found: list[Outcome] = []
+    watcher.start(len(chosen.cases), doing)
+    try:
+        for case in chosen.cases:
+            for outcome in outcomes(case):
+                found.append(outcome)
+            watcher.advance(str(case))
+    except KeyboardInterrupt:
+        return found, True
+    return found, False
+
+
+def report_on(
+    command: str, chosen: ProfiledCases, found: Sequence[CallProfile | Metered], interrupted: bool, start: float
+) -> Report:
+    """The report on what was found of the cases, since `start` on the monotonic clock, but for what only one profiler tells."""
+    codes = exit_codes(found, interrupted)
+    side = chosen.job.sides[0]
+    return Report(
+        command=command,
+        exit_codes=codes,
+        state=codes[0].word,
+        head=side.side,
+        machine=chosen.session.machine,
+        cases=len(found),
+        warnings=(*chosen.session.config.warnings, *side.warnings),
+        duration_s=time.monotonic() - start,
+    )
+
+
+def exit_codes(found: Sequence[CallProfile | Metered], interrupted: bool = False) -> tuple[Exit, ...]:
+    failed = any(each.failure is not None and each.failure.kind != "skipped" for each in found)
+    return exits(interrupted=interrupted, nothing=all(each.is_empty for each in found), failed=failed)
+
+
+# -- under torch.profiler ------------------------------------------------------------------------------------------------
 
 
 def _one(chosen: ProfiledCases, pattern: str) -> Case:
@@ -121,57 +155,64 @@ def _one(chosen: ProfiledCases, pattern: str) -> Case:
     if len(cases) != 1:
         raise RegressError(
             f"{counted(len(cases), 'case')} match {pattern!r}; --against compares one with another",
-            why=", ".join(map(str, cases[:3])) + (", …" if len(cases) > 3 else ""),
+            why=first_of(cases, 3),
             fix="name one case: regress list",
         )
     return cases[0]
 
 
-def _profile(session: Session, chosen: ProfiledCases, seen: _Seen, watcher: Watcher, calls: int) -> None:
-    """Case after case. What is there at Ctrl-C is kept."""
-    watcher.start(len(chosen.cases), "profiling")
-    (side,), folder = chosen.job.sides, session.cache / FOLDER
-    try:
-        for case in chosen.cases:
-            recorded = profiled(side, chosen.job, chosen.benchmarks[case.name], case, folder, calls)
-            if declares_work(recorded.facts) and seen.ceilings == Ceilings():
-                seen.ceilings = session.device_ceilings(chosen.job, recorded.facts)
-            seen.facts = {**seen.facts, **recorded.facts}
-            seen.found.append(_told(recorded, chosen.benchmarks[case.name], seen))
-            watcher.advance(str(case))
-    except KeyboardInterrupt:
-        seen.interrupted = True
+@dataclass
+class _Profiler:
+    """Profiles cases, and keeps what is said of all of them."""
 
+    chosen: ProfiledCases
+    calls: int
+    timelines: dict[Case, Timeline] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    ceilings: Ceilings = field(default_factory=Ceilings)
 
-def _difference(session: Session, chosen: ProfiledCases, seen: _Seen) -> Explanation | None:
-    """Where the difference between the two cases goes; None where one of them has no trace."""
-    base, head = (seen.timelines.get(case) for case in chosen.cases)
-    if base is None or head is None:
-        return None
-    return explain(base, head, session.config.settings.time_threshold)
-
-
-def _told(recorded: Profiled, benchmark: Benchmark, seen: _Seen) -> CallProfile:
-    """What the trace of a case says, or why there is none."""
-    case = recorded.case
-    component = ""
-    if COMPONENT in benchmark.param_names:
-        component = case.params[benchmark.param_names.index(COMPONENT)].strip("'\"")
-    if recorded.trace is None:
-        return CallProfile(case, component=component, failure=recorded.failure)
-
-    def rate(seconds: float) -> Throughput | None:
+    def profile(self, case: Case) -> CallProfile:
+        """What the trace of the case says, or why there is none."""
+        session, job, benchmark = self.chosen.session, self.chosen.job, self.chosen.benchmarks[case.name]
+        recorded = profiled(job.sides[0], job, benchmark, case, session.cache / FOLDER, self.calls)
         facts = recorded.facts
-        return throughput(seconds, work_of(case, benchmark, facts), seen.ceilings) if declares_work(facts) else None
+        if declares_work(facts) and self.ceilings == Ceilings():
+            self.ceilings = session.device_ceilings(job, facts)
+        self.facts = {**self.facts, **facts}
+        component = ""
+        if COMPONENT in benchmark.param_names:
+            component = case.params[benchmark.param_names.index(COMPONENT)].strip("'\"")
+        if recorded.trace is None:
+            return CallProfile(case, component=component, failure=recorded.failure)
 
-    try:
-        timeline = between(chrome.read(recorded.trace), CALL_MARK, CALLS_SKIPPED)
-    except (ProfileError, KeyError) as error:
-        return CallProfile(case, component=component, failure=Failure("error", f"its trace cannot be read: {error}"))
-    seen.timelines[case] = timeline
-    found = call_profile(case, timeline, CALL_MARK, recorded.seconds, rate)
-    flags = (*recorded.flags, *found.flags)
-    return replace(found, trace=str(recorded.trace), component=component, flags=flags)
+        def rate(seconds: float) -> Throughput | None:
+            return throughput(seconds, work_of(case, benchmark, facts), self.ceilings) if declares_work(facts) else None
+
+        try:
+            timeline = between(chrome.read(recorded.trace), CALL_MARK, CALLS_SKIPPED)
+        except (ProfileError, KeyError) as error:
+            failure = Failure("error", f"its trace cannot be read: {error}")
+            return CallProfile(case, component=component, failure=failure)
+        self.timelines[case] = timeline
+        found = call_profile(case, timeline, CALL_MARK, recorded.seconds, rate)
+        flags = (*recorded.flags, *found.flags)
+        return replace(found, trace=str(recorded.trace), component=component, flags=flags)
+
+    def difference(self) -> Explanation | None:
+        """Where the difference between the two cases goes; None where one of them has no trace."""
+        base, head = (self.timelines.get(case) for case in self.chosen.cases)
+        if base is None or head is None:
+            return None
+        return explain(base, head, self.chosen.session.config.settings.time_threshold)
+
+    def warnings(self, found: Iterable[CallProfile]) -> Iterator[str]:
+        if any(each.totals is not None and not each.on_device for each in found):
+            why = self.facts.get("no_device")
+            yield f"no device work was recorded, only operators on the host{f': {why}' if why else ''}"
+        if self.ceilings.failure is not None:
+            yield f"some shares of the device's peak are unknown: {self.ceilings.failure.message}"
+        if self.facts.get("scripted"):
+            yield "the device is scripted: times are stated by the code, not measured"
 
 
 def _with_shares(found: list[CallProfile], benchmarks: Mapping[str, Benchmark]) -> list[CallProfile]:
@@ -187,25 +228,3 @@ def _with_shares(found: list[CallProfile], benchmarks: Mapping[str, Benchmark]) 
         parts = of_components(group) if group[0].component else group
         shared += sorted(parts, key=lambda each: -(each.share or 0.0))
     return shared
-
-
-def exit_codes(found: Iterable[CallProfile], interrupted: bool) -> tuple[Exit, ...]:
-    found = list(found)
-    failed = any(each.failure is not None and each.failure.kind != "skipped" for each in found)
-    return exits(interrupted=interrupted, nothing=all(each.totals is None for each in found), failed=failed)
-
-
-def _round(facts: Mapping[str, Any]) -> Round:
-    return Round("", [], "head", 0, facts=dict(facts))
-
-
-def _warnings(session: Session, job: Job, seen: _Seen) -> list[str]:
-    warnings = [*session.config.warnings, *(text for each in job.sides for text in each.warnings)]
-    if any(each.totals is not None and not each.on_device for each in seen.found):
-        why = seen.facts.get("no_device")
-        warnings.append(f"no device work was recorded, only operators on the host{f': {why}' if why else ''}")
-    if seen.ceilings.failure is not None:
-        warnings.append(f"some shares of the device's peak are unknown: {seen.ceilings.failure.message}")
-    if seen.facts.get("scripted"):
-        warnings.append("the device is scripted: times are stated by the code, not measured")
-    return warnings

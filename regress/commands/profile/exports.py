@@ -14,9 +14,10 @@ from regress.errors import RegressError
 from regress.history import Store
 from regress.model import Machine, Report, Settings
 from regress.profiles import Profile, read
-from regress.session import Request, Session, counted
+from regress.session import Request, Session
 from regress.session.recorder import DEVICE_FACTS
 from regress.session.remarks import device_line
+from regress.text.wording import counted, first_of
 from regress.traces.rounds import benchmarks_of, rounds_of
 
 ENVIRONMENT = "profiled"
@@ -72,8 +73,7 @@ def _export(word: str) -> Path:
 
 def _remark(shown: Profile) -> str:
     kept = "" if shown.entries_kept == shown.entries_total else f", the last {shown.entries_kept} of them one by one"
-    entries = "1 entry" if shown.entries_total == 1 else f"{shown.entries_total} entries"
-    return f"{counted(len(shown.operations), 'operation')}, {entries}{kept}"
+    return f"{counted(len(shown.operations), 'operation')}, {counted(shown.entries_total, 'entry')}{kept}"
 
 
 def _warnings(exports: Sequence[Profile]) -> list[str]:
@@ -114,7 +114,7 @@ def _compared(
         state=summed.state,
         machine=Machine(heads[0].machine),
         device=device_line(heads[0].facts, head_rounds),
-        plan=f"{_named(against)} (base) against {_named(words)} (head)",
+        plan=f"{first_of(against)} (base) against {first_of(words)} (head)",
         profile=heads[-1],
         comparisons=comparisons,
         counts=summed.counts,
@@ -125,10 +125,6 @@ def _compared(
         warnings=tuple(warnings),
         policy=policy(settings, request.strict),
     )
-
-
-def _named(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else f"{words[0]} and {len(words) - 1} more"
 
 
 def _settings(request: Request) -> Settings:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from regress.errors import ProfileError, RegressError, quoted
+from regress.errors import ProfileError, RegressError
 from regress.measure.wire import CALL_MARK
 from regress.model import Case, Report
 from regress.run.execute import Watcher
-from regress.session import counted
+from regress.text.wording import counted, quoted
 from regress.traces import ncu, nsys, nsys_stats
 from regress.traces.exported import REPORTS, kind_of, of_stats, of_timeline, text_of
 from regress.traces.metered import devices, metered

@@ -6,19 +6,20 @@ import os
 import re
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from regress.commands.profile.case import FOLDER, ProfiledCases, choose, only
-from regress.errors import Exit, NothingMeasured, ProfileError, RegressError, exits
+from regress.commands.profile.case import FOLDER, ProfiledCases, case_after_case, choose, only, report_on
+from regress.errors import NothingMeasured, ProfileError, RegressError
 from regress.model import Case, Failure, Metered, Report
 from regress.run import plan
 from regress.run.execute import Watcher
 from regress.run.plain import Plain, plain
 from regress.run.profiled import trace_name
 from regress.run.watched import Ended, watched
-from regress.session import Request, Session, counted
+from regress.session import Request, Session
+from regress.text.wording import counted
 from regress.traces import ncu
 from regress.traces.metered import devices, metered
 
@@ -40,14 +41,6 @@ Tell = Callable[[str], None]
 """Takes the kernel that is being measured."""
 
 
-@dataclass
-class _Seen:
-    """What was measured, as far as it got."""
-
-    found: list[Metered] = field(default_factory=list)
-    interrupted: bool = False
-
-
 def meter_cases(
     request: Request, revisions: Sequence[str], watcher: Watcher, calls: int | None = None, environment: str = ""
 ) -> Report:
@@ -62,32 +55,17 @@ def meter_cases(
     session = Session(request)
     session.devices.require_gpu("whose kernels ncu could measure")
     tool = _tool()
-    side = session.one_side(revision, environment)
-    chosen = choose(session, session.job((session.prepare(side, watcher),), 1))
-    seen = _Seen()
+    chosen = choose(session, revision, watcher, environment)
+    meter = _Meter(chosen, tool, calls, watcher)
     with session.devices.held(watcher) as locked:
-        _meter(_Meter(session, chosen, tool, calls), seen, watcher)
-    codes = exit_codes(seen.found, seen.interrupted)
-    each = f"{counted(calls, 'call')} of each under Nsight Compute"
-    return Report(
-        command="metered",
-        exit_codes=codes,
-        state=codes[0].word,
-        head=side,
-        machine=session.machine,
-        device=devices(seen.found),
-        plan=", ".join(filter(None, [counted(len(chosen.cases), "case"), each, locked])),
-        metered=tuple(seen.found),
-        cases=len(seen.found),
-        warnings=(*session.config.warnings, *(text for one in chosen.job.sides for text in one.warnings)),
-        duration_s=time.monotonic() - start,
+        found, interrupted = case_after_case(chosen, watcher, "under Nsight Compute", meter.outcomes)
+    of_each = f"{counted(calls, 'call')} of each under Nsight Compute"
+    return replace(
+        report_on("metered", chosen, found, interrupted, start),
+        device=devices(found),
+        plan=", ".join(filter(None, [counted(len(chosen.cases), "case"), of_each, locked])),
+        metered=tuple(found),
     )
-
-
-def exit_codes(found: Iterable[Metered], interrupted: bool = False) -> tuple[Exit, ...]:
-    found = list(found)
-    failed = any(each.failure is not None and each.failure.kind != "skipped" for each in found)
-    return exits(interrupted=interrupted, nothing=not any(each.kernels for each in found), failed=failed)
 
 
 def _refuse_files(words: Sequence[str]) -> None:
@@ -112,46 +90,39 @@ def _nothing(error: ProfileError) -> NothingMeasured:
     return NothingMeasured(error.what, why=error.why, fix=error.fix)
 
 
-def _meter(meter: _Meter, seen: _Seen, watcher: Watcher) -> None:
-    """Case after case. What is there at Ctrl-C is kept."""
-    cases = meter.chosen.cases
-    watcher.start(len(cases), "under Nsight Compute")
-    try:
-        for case in cases:
-            found, interrupted = meter.case(case, watcher)
-            if found.kernels or not interrupted:
-                seen.found.append(found)
-            if interrupted:
-                raise KeyboardInterrupt
-            watcher.advance(str(case))
-    except KeyboardInterrupt:
-        seen.interrupted = True
-
-
 @dataclass(frozen=True)
 class _Meter:
     """How cases are run under the tool, and where what it finds is kept."""
 
-    session: Session
     chosen: ProfiledCases
     tool: str
     calls: int
+    watcher: Watcher
 
-    def case(self, case: Case, watcher: Watcher) -> tuple[Metered, bool]:
-        """What the tool has found of the case, or why nothing; and whether it was interrupted."""
+    def outcomes(self, case: Case) -> Iterator[Metered]:
+        """What the tool has found of the case, or why nothing. Ctrl-C ends the tool, which may have found something by then."""
+        found, interrupted = self._metered(case)
+        if found.kernels or not interrupted:
+            yield found
+        if interrupted:
+            raise KeyboardInterrupt
+
+    def _metered(self, case: Case) -> tuple[Metered, bool]:
         job, benchmark = self.chosen.job, self.chosen.benchmarks[case.name]
         (prepared,) = job.sides
         program = plain(prepared, job, benchmark, case, self.calls)
         if isinstance(program, Failure):
             return Metered(case, failure=program), False
-        folder = self.session.cache / FOLDER
+        folder = self.chosen.session.cache / FOLDER
         folder.mkdir(parents=True, exist_ok=True)
         name = trace_name(case, prepared).removesuffix(".json.gz")
         report, table, log = (folder / f"{name}.{ending}" for ending in ("ncu-rep", "ncu.csv", "ncu.log"))
         for left in (report, table):
             left.unlink(missing_ok=True)
         timeout_s = max(LEAST_TIMEOUT_S, LONGER * plan.timeout_of(benchmark, job.default_timeout_s))
-        ended = self._recorded(program, report, log, timeout_s, lambda kernel: watcher.advance(f"{case}: {kernel}", 0))
+        ended = self._recorded(
+            program, report, log, timeout_s, lambda kernel: self.watcher.advance(f"{case}: {kernel}", 0)
+        )
         failure = _failure(case, ended, timeout_s)
         try:
             found = self._read(case, report, table, ended)

@@ -9,7 +9,8 @@ from regress.errors import NothingMeasured, RegressError
 from regress.model import Failure
 from regress.run.execute import Watcher
 from regress.run.plain import Plain, plain
-from regress.session import Request, Session, counted, quoted
+from regress.session import Request, Session
+from regress.text.wording import counted, first_of, quoted
 
 
 def once(request: Request, revisions: Sequence[str], watcher: Watcher, calls: int = 1, environment: str = "") -> Plain:
@@ -18,17 +19,15 @@ def once(request: Request, revisions: Sequence[str], watcher: Watcher, calls: in
     Raises RegressError where several cases match, NothingMeasured where none does or it cannot be run here.
     """
     session = Session(request)
-    side = session.one_side(only(revisions), environment)
-    prepared = session.prepare(side, watcher)
-    chosen = choose(session, session.job((prepared,), 1))
+    chosen = choose(session, only(revisions), watcher, environment)
     if len(chosen.cases) > 1:
         raise RegressError(
             f"{counted(len(chosen.cases), 'case')} match {chosen.job.selection.words}; once runs one",
-            why=", ".join(map(str, chosen.cases[:3])) + (", …" if len(chosen.cases) > 3 else ""),
+            why=first_of(chosen.cases, 3),
             fix=f"regress once {quoted(str(chosen.cases[0]))}",
         )
     (case,) = chosen.cases
-    found = plain(prepared, chosen.job, chosen.benchmarks[case.name], case, calls)
+    found = plain(chosen.job.sides[0], chosen.job, chosen.benchmarks[case.name], case, calls)
     if isinstance(found, Failure):
         raise NothingMeasured(f"{case} cannot be run", why=found.message, fix="regress list")
     return found

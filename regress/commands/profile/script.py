@@ -12,7 +12,7 @@ from regress import config as configuration
 from regress.commands.profile.case import FOLDER, exit_codes
 from regress.errors import ProfileError
 from regress.model import CallProfile, Case, Failure, Report
-from regress.run.script import Scripted, scripted
+from regress.run.profiled import Scripted, scripted
 from regress.run.ship import ship
 from regress.session import Request
 from regress.traces import chrome

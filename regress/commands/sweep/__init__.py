@@ -27,7 +27,8 @@ from regress.commands.sweep.reporting import nothing, report_of, standing
 from regress.errors import NothingMeasured, RegressError
 from regress.model import Report
 from regress.run.execute import Watcher
-from regress.session import Request, Session, counted
+from regress.session import Request, Session
+from regress.text.wording import counted
 from regress.trends.events import Events, events_in, marked_new, with_manners, with_shifts
 from regress.units import format_duration
 

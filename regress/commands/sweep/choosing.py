@@ -6,9 +6,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from regress.commands.sweep.order import evenly
-from regress.errors import RevisionError, quoted
+from regress.errors import RevisionError
 from regress.model import Commit
 from regress.session import Session
+from regress.text.wording import first_of, quoted
 
 NEW, ALL, TAGS, EXISTING = "NEW", "ALL", "TAGS", "EXISTING"
 """Words instead of a range, as asv has them."""
@@ -105,8 +106,7 @@ def _named(
     if len(asked.words) == 1:
         return list(found.values()), asked.words[0]
     ordered = [each for each in repository.commits(list(found)) if each.sha in found]
-    few = len(asked.words) <= MANY
-    return ordered, ", ".join(asked.words) if few else f"{asked.words[0]} and {len(asked.words) - 1} more"
+    return ordered, first_of(asked.words, len(asked.words) if len(asked.words) <= MANY else 1)
 
 
 def _commits(session: Session, word: str, only: str) -> list[Commit]:

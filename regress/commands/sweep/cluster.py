@@ -35,7 +35,8 @@ from regress.history import Store
 from regress.history.merging import SAME_MACHINE
 from regress.model import Cluster, Kind, Report
 from regress.run.execute import Watcher
-from regress.session import Request, Session, counted, quoted
+from regress.session import Request, Session
+from regress.text.wording import counted, quoted
 from regress.trends.events import Events, events_in, marked_new, with_failures, with_shifts
 
 MIRROR = "repository.git"

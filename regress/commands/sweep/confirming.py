@@ -14,7 +14,8 @@ from regress.errors import Exit, RegressError, StoreError
 from regress.history import keep_unchanged
 from regress.model import Case, Changed, Report
 from regress.run.execute import Watcher
-from regress.session import Request, Session, counted
+from regress.session import Request, Session
+from regress.text.wording import counted
 
 
 class Confirmed(NamedTuple):

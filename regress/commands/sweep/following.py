@@ -18,7 +18,8 @@ from regress.commands.sweep.marks import Mark
 from regress.history import Merging, add_confirmed
 from regress.model import Kind
 from regress.run.execute import Watcher
-from regress.session import Session, counted
+from regress.session import Session
+from regress.text.wording import counted
 from regress.units import format_duration
 
 POLL_S = (0.5, 30.0)

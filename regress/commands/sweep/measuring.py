@@ -28,9 +28,10 @@ from regress.run.environments import Prepared, identity_of
 from regress.run.execute import JobResult, Watcher, execute
 from regress.run.plan import Selection, select, unimportable
 from regress.run.problems import apart, nothing_selected
-from regress.session import Session, counted, quoted
+from regress.session import Session
 from regress.session.recorder import Recorder, complete
 from regress.session.remarks import device_line, remarks, require_values, throttled
+from regress.text.wording import counted, first_of, quoted
 from regress.trends import Numbers, numbers_before, past_of
 from regress.trends.events import events_in
 
@@ -322,10 +323,9 @@ class Sweep:
         if lacking and not self.interrupted and not self.is_over:
             # Rounds that were not kept, or gave nothing: not again in this sweep.
             lost = lacking[0]
-            others = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
             why = "some rounds were lost or gave no value"
             fix = quoted("regress", "run", commit.short, "-b", str(lost))
-            self.failed[commit.sha] = (f"{lost}{others} lack rounds", why, fix)
+            self.failed[commit.sha] = (f"{first_of(lacking)} lack rounds", why, fix)
 
     def _execute(
         self,
@@ -391,8 +391,10 @@ class Sweep:
         return ready
 
     def _build(self, revisions: Sequence[str]) -> None:
-        """Build several commits at once, in processes of their own; `prepare` finds what they have built, and says what is
-        wrong with what has not."""
+        """Build several commits at once; `prepare` finds what they have built, and says what is wrong with what has not.
+
+        Each in a process of the program: Ctrl-C interrupts only the main thread of a process, and there it ends the build
+        that is under way, with all that it has started."""
         config = self._session.config
         if not config.settings.build or environment_of(config, self._environment).asv or len(revisions) < 2:
             return

@@ -14,7 +14,8 @@ from regress.commands.sweep.confirming import Confirmed
 from regress.commands.sweep.measuring import Sweep
 from regress.errors import Exit, exits, ranked
 from regress.model import Breakage, Changed, Report, Side, Verdict, outside
-from regress.session import Session, counted, quoted
+from regress.session import Session
+from regress.text.wording import counted, quoted
 from regress.trends.events import Events, anchors_beside, by_event, by_history, with_failures, with_shifts
 
 

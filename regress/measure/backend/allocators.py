@@ -15,7 +15,7 @@ from .base import MemoryProbe, ReckonedMemory
 POOL_USED, POOL_USED_HIGH = 7, 8
 """CU_MEMPOOL_ATTR_USED_MEM_CURRENT and _HIGH."""
 UNCACHED = "PYTORCH_NO_CUDA_MEMORY_CACHING"
-"""With this set torch asks the driver for every block and counts none."""
+"""With this set, torch asks the driver for every block and keeps no count."""
 
 
 def memory_probe(modules: Mapping[str, Any], driver: Any = None, device: int = 0) -> Optional[MemoryProbe]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, ContextManager, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..ranks import ALONE, Ranks
+from .frameworks import make_lanes
 from .nvml import Foreign
 from .recording import Profiler, TorchProfiler
 
@@ -128,7 +129,7 @@ class Tracer:
         return self._unavailable
 
     def again(self) -> str:
-        """Start again if nothing arrives any more; returns the reason if that is impossible."""
+        """Start again if records have stopped arriving; returns the reason if that is impossible."""
         self.stop()
         return self.start()
 
@@ -203,13 +204,19 @@ class DeviceBackend(Backend):
     """Median time between two events with nothing between them; taken off every window. Set by `calibration.calibrate`."""
     clock_step_s = 0.0
     """Smallest difference of two event times."""
+    _lanes: List[ContextManager[object]] = []  # noqa: RUF012  # replaced, never changed
+    _lanes_of: Sequence[str] = ()
 
     def lanes(self, count: int) -> List[ContextManager[object]]:
         """At most `count` contexts; in each, another stream is the current one. The first may be the current stream itself.
 
         One if no framework in use can switch streams.
         """
-        return [contextlib.nullcontext()]
+        frameworks = self.frameworks()
+        if len(self._lanes) < count or self._lanes_of != frameworks:
+            # Kept for all cases: allocators hold memory for every stream that they have seen.
+            self._lanes, self._lanes_of = make_lanes(count, frameworks), frameworks
+        return self._lanes[:count]
 
     def hold_stream(self, handle: Optional[int] = None) -> None:
         """Look up the current stream, or take the one of that handle; events and spins go there until the next time."""

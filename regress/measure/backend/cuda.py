@@ -17,7 +17,6 @@ from .allocators import memory_probe
 from .base import Calls, DeviceBackend, DeviceError, MemoryProbe, Tracer
 from .cupti import Cupti
 from .frameworks import DEFAULT_STREAM, current_stream, in_use, stream_reader
-from .lanes import make_lanes
 from .nvml import Foreign, Nvml
 
 SPIN_PTX = b"""
@@ -82,8 +81,6 @@ class CudaBackend(DeviceBackend):
         self._events: List[ctypes.c_void_p] = []
         self._ends: Dict[int, ctypes.c_void_p] = {}
         """By declared stream: the event at its end that the current stream waits for."""
-        self._lanes: List[ContextManager[object]] = []
-        self._lanes_of: List[str] = []
         self._flushed: Optional[ctypes.c_void_p] = None
         self._spins = 0
         self._context: Optional[ctypes.c_void_p] = None
@@ -247,13 +244,6 @@ class CudaBackend(DeviceBackend):
             yield
         finally:
             self._cuda.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
-
-    def lanes(self, count: int) -> List[ContextManager[object]]:
-        frameworks = in_use(self._device.value)
-        if len(self._lanes) < count or self._lanes_of != frameworks:
-            # Kept for all cases: allocators hold memory for every stream that they have seen.
-            self._lanes, self._lanes_of = make_lanes(count, frameworks), frameworks
-        return self._lanes[:count]
 
     def stream_handle(self, stream: Any) -> int:
         for attribute in ("cuda_stream", "ptr", "handle"):  # torch and Warp, CuPy, numba

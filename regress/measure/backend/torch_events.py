@@ -13,12 +13,11 @@ import importlib.util
 import os
 import re
 import sys
-from typing import Any, Callable, ContextManager, Dict, List, Optional, Sequence, Tuple, TypeVar, cast
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, TypeVar, cast
 
 from .allocators import memory_probe
 from .base import DeviceBackend, DeviceError, MemoryProbe
 from .frameworks import in_use
-from .lanes import make_lanes
 
 AMD_DEVICE = "/dev/kfd"
 """The compute driver of AMD devices."""
@@ -103,8 +102,6 @@ class TorchBackend(DeviceBackend):
         """By handle: torch's object for a declared stream."""
         self._ends: Dict[int, Any] = {}
         """By handle: the event at its end that the current stream waits for."""
-        self._lanes: List[ContextManager[object]] = []
-        self._lanes_of: List[str] = []
         self._flushed: Any = None
         self._cycles_hz = 0.0
 
@@ -164,13 +161,6 @@ class TorchBackend(DeviceBackend):
 
     def frameworks(self) -> List[str]:
         return in_use(DEVICE)
-
-    def lanes(self, count: int) -> List[ContextManager[object]]:
-        frameworks = in_use(DEVICE)
-        if len(self._lanes) < count or self._lanes_of != frameworks:
-            # Kept for all cases: allocators hold memory for every stream that they have seen.
-            self._lanes, self._lanes_of = make_lanes(count, frameworks), frameworks
-        return self._lanes[:count]
 
     def stream_handle(self, stream: Any) -> int:
         handle = getattr(stream, "cuda_stream", stream)

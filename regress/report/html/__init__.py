@@ -3,7 +3,6 @@
     folder.py      the folder: whether it is ours, what of it is out of date, and writing it
     feed.py        what is open as an Atom feed
     badge.py       how much that is, as a picture for a README
-    sharing.py     the making of pages, shared between processes
     profile.py     the page of a profile: one file
     account.py     an explanation in words, for its own page and for those of a report
     explained.py   the page of an explanation: both timelines, the sums, the kernels

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 
 from regress.pages import PageIndex
 from regress.report.xml import inert
-from regress.units import counted
+from regress.text.wording import counted
 
 BADGE = "badge.svg"
 SVG = "http://www.w3.org/2000/svg"

@@ -5,22 +5,23 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from html import escape
 from urllib.parse import quote, urlencode
 from uuid import NAMESPACE_URL, uuid5
 
-from regress.pages import Event, PageCommit, PageIndex
+from regress.pages import Event, PageBroken, PageCommit, PageIndex
 from regress.report.rows import metric_words
 from regress.report.xml import document, inert
 from regress.text.style import cut, visible
+from regress.text.wording import first_of
 from regress.units import format_change, format_interval, format_pair
 
 FEED = "feed.xml"
 ATOM = "http://www.w3.org/2005/Atom"
-MOST = 100
+MOST_ENTRIES = 100
 """Entries, the newest first."""
 TITLE = 160
 """Columns."""
@@ -68,7 +69,7 @@ def feed(index: PageIndex, known: Sequence[Known]) -> tuple[str, tuple[Known, ..
     if index.address:
         ElementTree.SubElement(root, "link", rel="self", type="application/atom+xml", href=index.address + FEED)
     ElementTree.SubElement(root, "generator", version=index.version).text = "regress"
-    for item, each in list(zip(items, told, strict=True))[:MOST]:
+    for item, each in list(zip(items, told, strict=True))[:MOST_ENTRIES]:
         _entry(root, index, item, each.id)
     return document(root), (*told, *forgotten)
 
@@ -178,7 +179,7 @@ def _shifts(index: PageIndex) -> Iterator[_Item]:
             first,
             shift.last,
             f"{shift.benchmarks} benchmarks moved at once on {place}, since {_named(index.commits[first])}",
-            (*shift.reasons, f"{', '.join(names[:NAMED])}{', …' if len(names) > NAMED else ''}"),
+            (*shift.reasons, first_of(names, NAMED)),
             (),
             "index.html",
         )
@@ -198,8 +199,12 @@ def _stopped(index: PageIndex) -> Iterator[_Item]:
             f"stopped giving numbers ({broken.kind}): {name if broken.cases > 1 else case}, since {_named(first)}",
             (
                 f"{broken.cases} cases, such as {case}" if broken.cases > 1 else case,
+                _on(
+                    index,
+                    [each.place for each in index.broken if each.good is not None and _case(each) == _case(broken)],
+                ),
                 broken.message.partition("\n")[0],
-                f"{_named(index.commits[broken.good])} gave one",
+                f"last value at {_named(index.commits[broken.good])}",
             ),
             (),
             _link(index, name, broken.place, c=broken.params),
@@ -209,17 +214,28 @@ def _stopped(index: PageIndex) -> Iterator[_Item]:
 def _reach(index: PageIndex, event: Event) -> str:
     """In how many cases, and where; empty if there is only one of each."""
     cases = f"{event.cases} of {event.of_cases} cases" if event.cases > 1 else ""
-    places = ", ".join(index.places[each].label for each in event.places) if len(index.places) > 1 else ""
-    return "; ".join(filter(None, (cases, places and f"on {places}")))
+    return "; ".join(filter(None, (cases, _on(index, event.places))))
+
+
+def _on(index: PageIndex, places: Iterable[int]) -> str:
+    return f"on {', '.join(index.places[place].label for place in places)}" if len(index.places) > 1 else ""
+
+
+def _case(broken: PageBroken) -> tuple[int, str, bool]:
+    return broken.benchmark, broken.params, broken.open
 
 
 def _blamed(index: PageIndex, event: Event) -> str:
     """The commit to blame, or the listed ones that may be, the newest first."""
     suspects = [each if isinstance(each, PageCommit) else index.suspects[each] for each in event.suspects]
     if event.suspects_n == 1 and suspects:
-        return f"{_named(suspects[0])} ({suspects[0].author})"
-    listed = "; ".join(f"{_named(each)} ({each.author})" for each in reversed(suspects))
+        return _by(suspects[0])
+    listed = "; ".join(map(_by, reversed(suspects)))
     return f"one of {event.suspects_n} commits: {listed}{'; …' if event.suspects_n > len(suspects) else ''}"
+
+
+def _by(commit: PageCommit) -> str:
+    return f"{_named(commit)} ({commit.author})" if commit.author else _named(commit)
 
 
 def _named(commit: PageCommit) -> str:

@@ -30,7 +30,7 @@ from regress.report.html.account import shard_script
 from regress.report.html.badge import BADGE, badge
 from regress.report.html.feed import FEED, Known, feed
 from regress.report.html.page import page, page_stamp, script_of
-from regress.report.html.sharing import shared
+from regress.sharing import shared
 
 if TYPE_CHECKING:
     from regress.report.progress import Progress

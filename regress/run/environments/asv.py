@@ -11,7 +11,6 @@ import json
 import logging
 import os
 import re
-import shlex
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -27,6 +26,7 @@ from regress.run.environments.copies import take
 from regress.run.environments.kept import BuildStore, key_of
 from regress.run.environments.prepared import BuildSite, Identity, Prepared
 from regress.run.shell import why
+from regress.text.wording import quoted
 
 FIXES = {
     "virtualenv": 'install that Python, or change "pythons" in asv.conf.json',
@@ -46,7 +46,7 @@ def prepare(side: Side, environment: Environment, site: BuildSite) -> Prepared:
     """Have the side's commit installed in the environment. A working tree with changes is installed as the commit that it
     would be.
 
-    Raises NothingMeasured where asv has or can make no such environment, BuildFailed (head) or NothingMeasured (base) where
+    Raises NothingMeasured if asv has or can make no such environment, BuildFailed (head) or NothingMeasured (base) if
     the project cannot be built and installed in it.
     """
     work = _Work(side, environment, site)
@@ -227,7 +227,7 @@ class _Work:
         try:
             made.install_project(conf, get_repo(conf), commit)
         except (ProcessError, UserError, OSError, RuntimeError) as error:
-            command = f": {shlex.join(error.args)}" if isinstance(error, ProcessError) else ""
+            command = f": {quoted(*error.args)}" if isinstance(error, ProcessError) else ""
             raise (NothingMeasured if self.side.name == "base" else BuildFailed)(
                 f"{self.side.name} {self.side.label} cannot be installed in {made.name}{command}",
                 why=_words(error),

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from regress.config import Config, own_paths
-from regress.errors import BuildFailed, NothingMeasured, RegressError, quoted
+from regress.errors import BuildFailed, NothingMeasured, RegressError
 from regress.files import lock
 from regress.model import DEFAULT_ENVIRONMENT, EXISTING, Environment, Side
 from regress.run.environments import wheels
@@ -22,6 +22,7 @@ from regress.run.environments.kept import BuildStore, key_of
 from regress.run.environments.prepared import BuildSite, Identity, Prepared
 from regress.run.plan import covers
 from regress.run.shell import shell, why
+from regress.text.wording import first_of, quoted
 
 EXTENSIONS = (".so", ".pyd")
 COMPILED = (
@@ -142,8 +143,7 @@ def matters(tree: Path, name: str, config: Config) -> bool:
 
 
 def _lacking_words(names: Sequence[str]) -> str:
-    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    what = f"{names[0]}{more} of the commit's files are not here (Git LFS, submodules)"
+    what = f"{first_of(names)} of the commit's files are not here (Git LFS, submodules)"
     return f"{what}; judging by their location, nothing imports or builds them"
 
 

@@ -45,7 +45,7 @@ def test_a_change_says_why_how_sure_and_between_which_commits(visit: Visit) -> N
     assert pair.inner_text().count(" → ") == 1
     assert softmax.endswith(f"{pair.inner_text()} of (4096, 'float32'), on h100")
     assert norm.startswith("because softmax::rest was added: 2.00 us a call high confidence")
-    assert norm.endswith(" with other commits, on laptop")
+    assert norm.endswith(" over more commits, on laptop")
     assert page.locator(".event:has(.told) .mono.name").all_inner_texts() == [made.SOFTMAX, made.NORM]
 
 

@@ -141,3 +141,16 @@ def test_without_an_address_links_stay_beside_the_feed(tmp_path: Path) -> None:
     text, _ = feed(Made(tmp_path / "p", 24).record({"x.time_slow": SLOW}).index(), ())
     assert entries(text)[0]["link"].startswith("index.html#/b/x.time_slow?")
     assert 'rel="self"' not in text
+
+
+def test_what_stopped_says_where_and_of_nobody_known_no_name_is_given(tmp_path: Path) -> None:
+    stopped = [1e-3] * 6 + [float("nan")] * 6
+    made = Made(tmp_path / "p", 12).record(
+        {"x.time_f": stopped, "x.time_g": noisy((6, 1e-3), (6, 1.2e-3))}, machine="one"
+    )
+    index = made.record({"x.time_f": stopped}, machine="two").index()
+    index = replace(index, suspects=tuple(replace(each, author="") for each in index.suspects))
+    slow, broken = sorted(entries(feed(index, ())[0]), key=lambda each: each["title"])
+    assert "<p>on one, two</p>" in broken["content"]
+    assert f"last value at {made.shas[5][:8]} change 5" in broken["content"]
+    assert f"<p>{made.shas[6][:8]} change 6</p>" in slow["content"]

@@ -9,16 +9,18 @@ import multiprocessing
 import os
 import re
 import signal
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from regress import sharing
 from regress.errors import RegressError
 from regress.pages import PageSite
 from regress.report.html import folder as folder_module
-from regress.report.html import sharing, write_file, write_folder
+from regress.report.html import write_file, write_folder
 from regress.report.html.page import HERE, SCRIPTS, page, script_of
 from tests.report.html.conftest import QUIET, site_of
 
@@ -196,3 +198,22 @@ def test_the_library_is_the_one_that_was_published() -> None:
     licence = (HERE / "vendor" / "uPlot.LICENSE").read_text()
     assert licence.startswith("The MIT License")
     assert licence.split("\n")[2] in page("x")
+
+
+def test_a_report_that_processes_share_is_the_one_that_one_process_makes(
+    history: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def contents(path: Path) -> dict[str, bytes]:
+        return {str(each.relative_to(path)): each.read_bytes() for each in path.rglob("*") if each.is_file()}
+
+    monkeypatch.setattr(time, "time", lambda: 1_700_000_000.0)
+    monkeypatch.setattr(sharing, "helpers", lambda items, item_s: 0)
+    site = site_of(history)
+    alone = write_folder(site, tmp_path / "alone", QUIET)
+    write_file(site, tmp_path / "alone.html", QUIET)
+    monkeypatch.setattr(sharing, "helpers", lambda items, item_s: 2)
+    beside = write_folder(site, tmp_path / "shared", QUIET)
+    write_file(site, tmp_path / "shared.html", QUIET)
+    assert contents(tmp_path / "shared") == contents(tmp_path / "alone")
+    assert (tmp_path / "shared.html").read_bytes() == (tmp_path / "alone.html").read_bytes()
+    assert (beside.made, beside.changed) == (alone.made, alone.changed) == (9, 9)

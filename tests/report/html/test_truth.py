@@ -216,7 +216,7 @@ def test_what_moved_at_once_is_one_card_that_asks_for_the_machine(visit: Visit, 
     assert "6 of them were measured on other machines too and did not move there: was it the machine?" in shift
     assert "and 5 more changes in the same commits" in shift
     assert "Ada" not in shift, "nobody is blamed"
-    page = visit("#/b/nn.time_a?at=two|py3.12|", path=path)
+    page = visit("#/b/nn.time_a?at=two||py3.12", path=path)
     assert "6 benchmarks moved at once on two" in page.inner_text("#change")
     page = visit("#/regressions", path=path)
     assert page.locator(".event").count() == 2
@@ -242,3 +242,35 @@ def test_without_a_repository_what_nobody_knows_leaves_no_gap(visit: Visit, tmp_
         told = " ".join(visit(route, path=path).inner_text("main").split())
         assert ", ," not in told
         assert not [line for line in visit(route, path=path).inner_text("main").split("\n") if line.startswith("· ")]
+
+
+def test_a_history_of_failures_alone_says_so_in_whole_sentences(visit: Visit, tmp_path: Path) -> None:
+    nan = float("nan")
+    path = pages_of(Made(tmp_path / "p", 3).record({"x.time_f": [nan] * 3, "x.time_g": [nan] * 3}))
+    page = visit(path=path)
+    assert page.inner_text(".lede").strip() == "2 benchmarks have no value at any commit."
+    assert page.inner_text(".empty") == "No benchmark has a value."
+    assert visit("#/regressions", path=path).inner_text(".lede") == "No change is found in this history."
+
+
+def test_two_modes_are_no_regression_in_compare(visit: Visit, tmp_path: Path) -> None:
+    values = [1e-3 if at * 7 % 5 < 3 else 1.5e-3 for at in range(100)]
+    page = visit("#/compare?a=first&b=last", path=pages_of(Made(tmp_path / "p", 100).record({"x.time_f": values})))
+    assert "+50.0 %" in page.inner_text("tbody tr")
+    assert page.locator("tbody .tag").inner_text() == "? undecided"
+    assert page.locator(".worse").count() == 0
+
+
+def test_an_improvement_counts_from_where_it_is_one(visit: Visit, tmp_path: Path) -> None:
+    made = Made(tmp_path / "p", 24).record({"x.time_f": noisy((12, 1e-3), (12, 0.8e-3))})
+    card = visit("#/regressions", path=pages_of(made)).locator(".event")
+    assert "counts from -4.8 %" in card.inner_text()
+
+
+def test_links_of_reports_that_named_a_card_open_its_place(visit: Visit, tmp_path: Path) -> None:
+    made = Made(tmp_path / "p", 8).record({"x.time_f": noisy((8, 1e-3))}, machine="one")
+    path = pages_of(made.record({"x.time_f": noisy((8, 2e-3))}, machine="two"))
+    page = visit("#/b/x.time_f?at=two|GPU-0b1f7c2e|py3.12", path=path)
+    assert page.get_attribute("[data-chip='two||py3.12']", "aria-pressed") == "true"
+    page = visit("#/b/x.time_f?at=three|GPU-0b1f7c2e|py3.12", path=path)
+    assert page.get_attribute("[data-chip='one||py3.12']", "aria-pressed") == "true", "what it would be without"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from regress.pages import STATUSES
 from tests.report.html import history as made
 from tests.report.html.conftest import until
 
@@ -41,12 +43,13 @@ def test_the_first_screen_says_what_is_worse_since_when_by_whom_and_how_sure(vis
     assert page.inner_text("h1") == "Two benchmarks are worse than before. One case stopped giving numbers."
     stopped = page.locator("h2:has-text('Stopped giving numbers') + p").inner_text()
     assert re.fullmatch(
-        r"ops\.cudatime_oom ✕ failed oom since \w+ change 2\d \(\w+ gave one\)\. out of memory .*", stopped
+        r"ops\.cudatime_oom on a100, h100 and l4 ✕ failed oom since \w+ change 2\d; last value at \w+: out of memory .*",
+        stopped,
     )
     alloc, softmax = texts(page.locator(".events").nth(1).locator(".event"))
     assert "ops.Softmax.cudatime_fwd gpu time · 6 of 6 cases, +9." in softmax
     assert "on 2 of 3 machines (not l4)" in softmax
-    assert "open since 6 measured commits" in softmax
+    assert "open for 6 measured commits" in softmax
     assert 'Zoë "Z" O\'Hara · 2026-01-20' in softmax
     assert "mem.cudatime_alloc peak memory · on 3 of 3 machines" in alloc
     assert "▲ +25.0 %" in alloc
@@ -55,7 +58,7 @@ def test_the_first_screen_says_what_is_worse_since_when_by_whom_and_how_sure(vis
     whisker = page.locator(".events").nth(1).locator(".event").nth(1).locator(".whisker")
     interval = whisker.get_attribute("aria-label") or ""
     assert interval.startswith("95 % interval +9.")
-    assert interval.endswith("counts from 5 %")
+    assert interval.endswith("counts from +5 %")
     assert re.search(r"95 %: \+9\.\d … \+9\.\d %, counts from \+5 %", softmax)
     assert "counts from +10 %" in alloc
     assert "Measuring has stopped. 2 commits after" in page.inner_text(".banner")
@@ -323,7 +326,7 @@ def test_machines_and_what_tells_them_apart(visit: Visit) -> None:
     rows_of = [texts(row.locator("th, td")) for row in facts.locator("tbody tr").all()]
     assert {row[0]: row[at] for row in rows_of} == {"a100": "580", "cpu-box": "-", "h100": "580", "l4": "570"}
     told = page.inner_text("main")
-    assert "1 commit with results is not on main" in told
+    assert "1 commit with results is not in this report: not on main, or before it begins." in told
     assert "history/h100/" in told
     assert "restore it with git checkout" in told
 
@@ -454,6 +457,30 @@ def test_counts_are_the_same_on_every_page(visit: Visit) -> None:
     for word in ("Regressed", "Failed", "Undecided"):
         assert f"{total[word]} {word.lower()}" in lede
     assert visit("#/failures").inner_text("h1") == f"{total['Failed']} cases fail."
+
+
+def words_counted(text: str) -> dict[str, int]:
+    return {word: int(n) for n, word in re.findall(r"(\d+) ([a-z]+)", text) if word in STATUSES}
+
+
+def test_what_a_page_counts_is_what_it_lists(visit: Visit) -> None:
+    page = visit()
+    shown, _ = re.findall(r"\d+", page.inner_text(".filters .right"))
+    page.keyboard.press("End")
+    until(page, f"document.querySelectorAll('table.rows tbody tr').length === {shown}")
+    worst: dict[str, str] = page.evaluate(
+        "Object.fromEntries([...regress.index.rows].filter(row => row.gates)"
+        ".sort((a, b) => regress.severity(b.status) - regress.severity(a.status))"
+        ".map(row => [`${row.name} ${row.params} ${row.place}`, row.status]))"
+    )
+    assert words_counted(page.inner_text(".lede").partition(" cases")[2]) == Counter(worst.values())
+    page = visit("#/regressions")
+    assert page.inner_text(".filters .right") == f"{page.locator('.event').count()} of 6"
+    page = visit(f"#/compare?a=first&b=last&status={','.join(STATUSES)}")
+    counted = words_counted(page.locator(".lede").last.inner_text())
+    page.keyboard.press("End")
+    until(page, f"document.querySelectorAll('tbody tr').length === {sum(counted.values())}")
+    assert Counter(each.split()[-1] for each in page.locator("tbody .tag").all_inner_texts()) == counted
 
 
 def test_a_change_is_opened_on_the_page_of_its_benchmark(visit: Visit) -> None:

@@ -117,7 +117,7 @@
   };
   // What a change comes from, in a line.
   const line = (told, name, params, metric) => {
-    const about = [told.wider && "with other commits", told.params && `of (${told.params})`, told.where && `on ${told.where}`];
+    const about = [told.wider && "over more commits", told.params && `of (${told.params})`, told.where && `on ${told.where}`];
     return [
       told.confidence ? "because " : "explained: ",
       told.text,

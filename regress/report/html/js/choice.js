@@ -20,7 +20,7 @@
     const every = shard.lines.filter(line => line.metric === metric && line.params.join(", ") === name);
     const filter = R.placeFilter(),
       shown = every.filter(line => filter.shows(R.placeOf.get(line.place)));
-    const asked = R.get("at"),
+    const asked = R.get("at") === "all" ? "all" : R.placeNamed(R.get("at")),
       default_ = row ? R.index.places[row.place].id : "";
     const place =
       asked === "all"

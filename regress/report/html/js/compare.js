@@ -29,9 +29,8 @@
     if (verdict === "incomparable") return {row, verdict, base, head, ratio: null, why: "measured differently in between"};
     const ratio = base.value > 0 ? head.value / base.value : null,
       why = doubt(row, from, to, base, head, ratio, verdict);
-    // That nothing moved can be told only where a move could be.
-    if (verdict === "unchanged" && row.status === "undecided")
-      return {row, verdict: row.status, moved: verdict, base, head, ratio, why: why ?? row.why};
+    // What is undecided has no change that counts, whatever its levels are, as of two modes; and none that could be told.
+    if (row.status === "undecided") return {row, verdict: row.status, moved: "unchanged", base, head, ratio, why: why ?? row.why};
     // The newest level may rest on a value or two, which the row says.
     const unsure = low < high && row.status === "tentative" && high === row.levels.length - 1;
     return {row, verdict: why ? "undecided" : unsure && CLAIMS.includes(verdict) ? "tentative" : verdict, moved: verdict, base, head, ratio, why};

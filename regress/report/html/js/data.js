@@ -84,6 +84,14 @@
       row.text = `${row.name} ${row.params} ${R.metric(row.metric)} ${row.metric}`.toLowerCase();
     });
   };
+  // The place that an address names. Earlier reports named a card where there is its model now: the machine and the environment
+  // tell which place it is, where only one has both.
+  R.placeNamed = id => {
+    if (R.placeOf.has(id)) return id;
+    const [machine, , environment] = id.split("|"),
+      alike = R.index.places.filter(place => place.machine === machine && place.environment === environment);
+    return alike.length === 1 ? alike[0].id : "";
+  };
   R.short = sha => sha.slice(0, 8);
   // A commit as the reader may write it: a tag, a sha or the beginning of one, `first`, `last`.
   R.findCommit = text => {

@@ -90,10 +90,7 @@
     ]
       .filter(Boolean)
       .join(" · ");
-  R.since = event => {
-    const behind = R.index.commits.length - event.first;
-    return `${event.state} since ${R.text.counted(behind, "measured commit")}`;
-  };
+
   R.leftOut = () =>
     R.index.left_out > 0 &&
     h(
@@ -153,7 +150,9 @@
     h(
       "div",
       {class: "soft small"},
-      `${event.low === event.high ? "exact" : `95 %: ${R.text.interval(event.low, event.high)}`}, counts from ${event.threshold ? `+${R.text.percent(event.threshold)}` : "any change"}`,
+      `${event.low === event.high ? "exact" : `95 %: ${R.text.interval(event.low, event.high)}`},`,
+      h("br", null),
+      `counts from ${R.countsFrom(event)}`,
     );
   const lostAgain = event =>
     event.moved === "regressed" &&
@@ -186,7 +185,7 @@
           {class: "soft"},
           R.tag(event.state),
           " ",
-          event.state === "open" ? R.since(event).replace("open ", "") : "",
+          event.state === "open" ? `for ${R.text.counted(R.index.commits.length - event.first, "measured commit")}` : "",
           !event.large && " below the threshold",
         ),
         [...event.reasons, lostAgain(event), event.note].filter(Boolean).map(each => h("div", {class: "soft small"}, each)),

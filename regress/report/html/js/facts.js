@@ -33,11 +33,10 @@
     return h(
       "p",
       {class: "lede"},
-      R.tag(row.status),
+      row.status === "failed" ? R.failure(row.why) : [R.tag(row.status), " ", row.why && `${row.why}.`],
       " ",
-      row.why,
       last && [
-        open.length > 1 ? `${open.length} times; the last: ` : open.length ? "" : " last change ",
+        open.length > 1 ? `${open.length} times; the last: ` : open.length ? "" : "Last change ",
         R.moved(last.ratio, R.kindOf(last)),
         last.low !== last.high && ` (95 % interval ${text.interval(last.low, last.high)})`,
         " at ",
@@ -55,8 +54,10 @@
       machine = Object.fromEntries(R.index.machines)[place.machine] ?? {};
     const commit = R.index.commits[R.commitAt.get(now.shard.commits[line.at[at]])];
     const item = (name, ...value) => [h("dt", null, name), h("dd", null, ...value)];
+    const [driver, cuda] = [machine.driver && `driver ${machine.driver}`, machine.cuda && `CUDA ${machine.cuda}`],
+      cards = place.cards.length ? place.cards : line.cards;
     const said =
-      [place.gpu, ...["driver", "cuda"].filter(each => machine[each]).map(each => `${each} ${machine[each]}`)]
+      [place.gpu, driver, cuda]
         .filter(Boolean)
         .join(", ") || machine.cpu;
     return h(
@@ -74,7 +75,7 @@
               line.lows[at] === line.highs[at]
                 ? line.exact
                   ? "exact"
-                  : "one value"
+                  : "unknown: one round"
                 : text.span(line.lows[at], line.highs[at], line.unit).join(" to "),
             ),
             item(
@@ -86,11 +87,11 @@
             item("Counts from", text.percent(line.threshold)),
             line.samples &&
               item(
-                "Least, 95th percentile, most",
+                "Smallest, 95th percentile, largest",
                 [
                   ...text.span(line.samples.low, line.samples.p95, line.unit),
                   text.span(line.samples.low, line.samples.high, line.unit)[1],
-                ].join(" · "),
+                ].map((each, at) => [at > 0 && " · ", h("span", {class: "nowrap"}, each)]),
                 h(
                   "div",
                   {class: "soft"},
@@ -110,7 +111,7 @@
         "Measured on",
         place.label,
         said && h("div", {class: "soft"}, said),
-        (place.cards.length ? place.cards : line.cards).map(each => h("div", {class: "soft"}, each)),
+        cards.map(each => h("div", {class: "soft"}, R.card(each))),
         h("div", {class: "soft"}, place.environment),
       ),
     );

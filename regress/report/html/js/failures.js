@@ -98,13 +98,7 @@
             value: each => each.commits,
             cell: each => String(each.commits),
           },
-          {
-            key: "open",
-            hide: true,
-            value: each => each.open,
-            label: "Now",
-            cell: each => (each.open ? "fails" : "no longer"),
-          },
+          {key: "open", hidden: true, value: each => each.open},
         ],
       });
     const draw = () => {

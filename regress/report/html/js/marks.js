@@ -48,6 +48,9 @@
     );
   };
 
+  // From which change on one in the direction of the event counts.
+  R.countsFrom = ({ratio, threshold}) =>
+    !threshold ? "any change" : ratio < 1 ? R.text.change(1 / (1 + threshold)) : `+${R.text.percent(threshold)}`;
   // The ratio with its interval against the threshold; the band is what does not count.
   R.whisker = event => {
     const {ratio, low, high, threshold} = event,
@@ -57,7 +60,8 @@
     const reach = Math.max(Math.abs(Math.log(low)), Math.abs(Math.log(high)), 2 * Math.log1p(threshold)) * 1.15;
     const x = each => width / 2 + Math.max(-1, Math.min(1, Math.log(each) / reach)) * (width / 2 - 6);
     const edge = 1 + threshold,
-      tone = R.toneOf(R.kindOf(event));
+      tone = R.toneOf(R.kindOf(event)),
+      from = R.countsFrom(event);
     return R.svg(
       "svg",
       {
@@ -66,13 +70,13 @@
         height,
         viewBox: `0 0 ${width} ${height}`,
         role: "img",
-        "aria-label": `95 % interval ${R.text.interval(low, high)}, counts from ${R.text.percent(threshold)}`,
+        "aria-label": `95 % interval ${R.text.interval(low, high)}, counts from ${from}`,
       },
       R.svg("rect", {x: x(1 / edge), width: x(edge) - x(1 / edge), y: 3, height: 14}),
       R.svg("line", {x1: x(1), x2: x(1), y1: 1, y2: 19, class: "zero"}),
       R.svg("line", {x1: x(low), x2: Math.max(x(high), x(low) + 1), y1: 10, y2: 10, class: "arm"}),
       R.svg("circle", {cx: x(ratio), cy: 10, r: 4}),
-      R.svg("text", {x: x(edge), y: 29, "text-anchor": "middle"}, `+${R.text.percent(threshold)}`),
+      threshold > 0 && R.svg("text", {x: x(ratio < 1 ? 1 / edge : edge), y: 29, "text-anchor": "middle"}, from),
     );
   };
 

@@ -2,7 +2,7 @@
 (R => {
   const {h, text} = R;
   const DAY = 86400,
-    MOST = 8;
+    MOST_SHOWN = 8;
 
   const counting = events => events.filter(each => each.gates && each.large && each.state === "open");
   const number = n => ["No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine"][n] ?? String(n);
@@ -32,7 +32,12 @@
   const stoppedIn = shows => {
     const found = R.index.broken.filter(each => each.open && each.good !== null && shows(each.place));
     found.sort((a, b) => b.first - a.first);
-    return [...new Map(found.map(each => [`${each.benchmark} ${each.params}`, each])).values()];
+    const together = new Map();
+    for (const each of found) {
+      const key = `${each.benchmark} ${each.params}`;
+      together.set(key, {...each, places: [...(together.get(key)?.places ?? []), each.place]});
+    }
+    return [...together.values()];
   };
   // The first sentence where nothing is known to be worse: what it has to leave open, and whether anything can be told at all.
   const calm = (count, cases, waiting, places) => {
@@ -80,13 +85,15 @@
       undecided = count.undecided ?? 0,
       most = 2 * undecided > cases ? ` ${undecided} of ${cases} cases are undecided.` : "";
     const title = bad ? bad + most : calm(count, cases, unsure, places);
-    const counts = R.statuses.filter(each => count[each]).map(each => `${count[each]} ${each}`);
+    const counts = R.statuses.filter(each => count[each]).map(each => `${count[each]} ${each}`),
+      valueless = index.entries.length - new Set(index.rows.map(row => row.benchmark)).size;
     const newestFirst = R.link("regressions", "", {state: "open", sort: "newest"});
     const lately = [
       [DAY, "24 h"],
       [7 * DAY, "7 days"],
     ].map(([span, word]) => [open.filter(each => newest.date - index.commits[each.first].date < span).length, word]);
-    const lastly = `${lately.map(([n, word]) => `${n} in the last ${word}`).join(", ")} before ${text.date(newest.date)}`,
+    const recent = lately.filter(([n]) => n).map(([n, word]) => `${n} in the last ${word}`),
+      lastly = `${recent.join(", ") || "none in the last 7 days"} before ${text.date(newest.date)}`,
       sinceVisit = news.visited && fresh ? `, ${fresh} new since your last visit` : "";
     return [
       h("h1", null, title),
@@ -94,15 +101,15 @@
         "p",
         {class: "lede"},
         open.length > 0 && [`${text.counted(open.length, "open regression")}: `, h("a", {href: newestFirst}, lastly), `${sinceVisit}. `],
-        `${text.counted(cases, "case")}${index.places.length > 1 ? ` in ${text.counted(places.places.length, "place")} (each in each place by its worst metric)` : ""}: ${text.listed(counts)}.`,
-        " ",
+        cases > 0 && `${text.counted(cases, "case")}${index.places.length > 1 ? ` in ${text.counted(places.places.length, "place")} (each in each place by its worst metric)` : ""}: ${text.listed(counts)}. `,
+        valueless > 0 && places.all && `${text.counted(valueless, "benchmark")} ${valueless === 1 ? "has" : "have"} no value at any commit. `,
         overall(places, since),
         undirected > 0 && [
-          ` Which direction of the ${undirected} that changed is better, nothing says: `,
-          h("a", {href: R.link("regressions", "", {moved: "changed"})}, "what changed"),
-          "; ",
+          " ",
+          h("a", {href: R.link("regressions", "", {moved: "changed"})}, `${text.counted(undirected, "case")} changed`),
+          "; which direction is better is not declared. Declare it with ",
           h("code", {class: "mono"}, '"better"'),
-          " in asv.conf.json tells it.",
+          " in asv.conf.json.",
         ],
       ),
     ];
@@ -112,12 +119,13 @@
     if (!found.length) return "";
     const one = each => `${text.change(each.ratio)} (${each.n})`;
     if (found.length === 1)
-      return `Overall ${text.change(found[0].ratio)} since ${since}, over the ${text.counted(found[0].n, "time")} that both ends have.`;
-    const worst = [...found].sort((a, b) => b.ratio - a.ratio);
+      return `Overall ${text.change(found[0].ratio)} since ${since}, over the ${text.counted(found[0].n, "time")} that can be judged at both ends.`;
+    const worst = [...found].sort((a, b) => b.ratio - a.ratio),
+      [most, least] = [worst[0], worst.at(-1)].map(each => [text.change(each.ratio), `on ${R.index.places[each.place].label}`]);
     return h(
       "span",
       {title: worst.map(each => `${R.index.places[each.place].label}: ${one(each)}`).join("\n")},
-      `Overall since ${since}: ${text.change(worst.at(-1).ratio)} on ${R.index.places[worst.at(-1).place].label} to ${text.change(worst[0].ratio)} on ${R.index.places[worst[0].place].label}.`,
+      `Overall since ${since}: ${most[0] === least[0] ? `${most[0]} in each of ${found.length} places` : `${least.join(" ")} to ${most.join(" ")}`}.`,
     );
   };
   // A case that gave numbers: since which commit it gives none, and why.
@@ -131,10 +139,11 @@
         R.name(R.index.entries[each.benchmark].name + (each.cases > 1 || !each.params ? "" : `(${each.params})`)),
       ),
       each.cases > 1 && h("span", {class: "soft"}, ` ${each.cases} cases`),
+      R.index.places.length > 1 && h("span", {class: "soft"}, ` ${R.placesNamed(each.places)}`),
       " ",
       R.failure(each.kind),
-      ` since ${R.commitName(each.first)} ${R.index.commits[each.first].subject} (${R.commitName(each.good)} gave one). `,
-      each.message && h("span", {class: "soft"}, each.message.split("\n")[0].slice(0, 200)),
+      ` since ${R.commitName(each.first)} ${R.index.commits[each.first].subject}; last value at ${R.commitName(each.good)}`,
+      each.message && [": ", h("span", {class: "soft"}, each.message.split("\n")[0].slice(0, 200))],
     );
   const banner = () => {
     const {freshness, generated, commits, lost} = R.index,
@@ -170,16 +179,23 @@
   };
 
   const isWaiting = each => each.gates && each.large && each.state === "tentative" && each.moved === "regressed";
+  // Why it is not sure: a card gives other reasons than that.
+  const onFew = groups => {
+    const few = groups.filter(([first]) => !first.reasons.length).length;
+    return (
+      few > 0 &&
+      h("p", {class: "soft"}, `${few < groups.length ? "Where no reason is given: seen" : "Seen"} in one or two results only; a stray value looks the same.`)
+    );
+  };
   const section = (title, groups, query, stopped = []) =>
     groups.length || stopped.length
       ? [
           h("h2", null, title),
-          ...stopped.slice(0, MOST).map(R.stoppedLine),
+          ...stopped.slice(0, MOST_SHOWN).map(R.stoppedLine),
           stopped.length > 0 && h("p", null, h("a", {href: R.link("failures")}, "What fails, and why")),
-          title === "Measure again" &&
-            h("p", {class: "soft"}, "Seen in one or two results only; a stray value looks the same."),
-          groups.length > 0 && h("div", {class: "events"}, groups.slice(0, MOST).map(R.causeCard)),
-          groups.length > MOST &&
+          title === "Measure again" && onFew(groups),
+          groups.length > 0 && h("div", {class: "events"}, groups.slice(0, MOST_SHOWN).map(R.causeCard)),
+          groups.length > MOST_SHOWN &&
             h("p", null, h("a", {href: R.link("regressions", "", query)}, `All ${groups.length}, a row a cause`)),
         ].filter(Boolean)
       : [];
@@ -213,7 +229,7 @@
           {class: "axis"},
           h("span", null, `${R.commitName(0)} · ${text.date(index.commits[0].date)}`),
           h("span", {class: "wide"}, index.commits.length > 120 ? "each bar a few measured commits; tall ones changed something" : "each bar a measured commit; tall ones changed something"),
-          h("span", null, `${R.commitName(index.commits.length - 1)} · ${text.date(index.commits.at(-1).date)}`),
+          index.commits.length > 1 && h("span", null, `${R.commitName(index.commits.length - 1)} · ${text.date(index.commits.at(-1).date)}`),
         ),
         ...section(
           news.visited ? "New since your last visit" : "New since the night before",
@@ -250,10 +266,12 @@
           holder.querySelector(`th[aria-sort] button`)?.focus();
         },
       });
-      count.replaceChildren(`${groups.length} of ${(R.grouped.total ??= R.grouped(index.rows).length)}`);
+      count.replaceChildren(`${groups.length} of ${text.counted((R.grouped.total ??= R.grouped(index.rows).length), "row")}`);
       holder.replaceChildren(table.node, table.exports);
       if (!groups.length)
-        holder.replaceChildren(h("p", {class: "empty"}, "Nothing matches. ", h("a", {href: "#/"}, "Show everything")));
+        holder.replaceChildren(
+          h("p", {class: "empty"}, index.rows.length ? ["Nothing matches. ", h("a", {href: "#/"}, "Show everything")] : "No benchmark has a value."),
+        );
     };
     draw();
     return [

@@ -166,7 +166,7 @@
           width = b.ctx.measureText(words).width,
           left = Math.min(place + b.px(4), b.right - width);
         if (left < room) continue;
-        b.write(words, left, b.bottom - b.px(4), color("--soft"));
+        b.write(words, left, b.bottom - b.px(18), color("--soft"));  // above the names of releases and the crosses
         room = left + width + b.px(8);
       }
   };

@@ -30,7 +30,7 @@
         own.read &&
           own.read[at] !== own.y[at] &&
           h("div", {class: "soft"}, `read as ${text.value(own.read[at], own.line.unit)}: corrected for who measured`),
-        own.line.card.length > 0 && h("div", {class: "soft"}, `measured on ${own.line.cards[own.line.card[own.nth(at)]]}`),
+        own.line.card.length > 0 && h("div", {class: "soft"}, `measured on ${R.card(own.line.cards[own.line.card[own.nth(at)]])}`),
         tick && h("div", {class: "soft"}, tick[1]),
       );
     });

@@ -35,9 +35,7 @@
       count.textContent = `${found.length} of ${index.events.length}${groups.length < found.length ? ` in ${text.counted(groups.length, "row")}` : ""}`;
       holder.replaceChildren(...groups.slice(0, shown).map(R.causeCard));
       if (!found.length)
-        holder.replaceChildren(
-          h("p", {class: "empty"}, index.events.length ? "Nothing matches." : "No change is found in this history."),
-        );
+        holder.replaceChildren(h("p", {class: "empty"}, "Nothing matches."));
       const exported = () => ({
         heads: [
           "benchmark",
@@ -101,16 +99,18 @@
     };
     draw();
     const present = (values, key) => values.filter(value => index.events.some(each => each[key] === value));
+    if (!index.events.length) return [h("h1", null, "Changes"), h("p", {class: "lede"}, "No change is found in this history.")];
     const worse = index.events.filter(each => each.gates && each.large && each.moved === "regressed"),
-      [open, tentative, relapsed] = ["open", "tentative", "relapsed"].map(state => worse.filter(each => each.state === state).length);
+      [open, tentative, relapsed] = ["open", "tentative", "relapsed"].map(state => worse.filter(each => each.state === state).length),
+      sure = worse.length - tentative - relapsed;
     return [
       h("h1", null, "Changes"),
       h(
         "p",
         {class: "lede"},
-        `${text.counted(worse.length - tentative - relapsed, "regression")} ${index.left_out ? "among those listed here" : "in this history"}, ${open} of them open${tentative ? `; ${tentative} more to be measured again before they are sure` : ""}${relapsed ? `; ${text.counted(relapsed, "short improvement")} lost again` : ""}. One row is one cause: what the same commits changed in the same places, or what moved at once.`,
+        `${sure ? text.counted(sure, "regression") : "No regression"} ${index.left_out ? "among those listed here" : "in this history"}${sure ? `, ${open} of them open` : ""}${tentative ? `; ${tentative}${sure ? " more" : ""} tentative, to be measured again` : ""}${relapsed ? `; ${text.counted(relapsed, "short improvement")} lost again` : ""}. One row is one cause: what the same commits changed in the same places, or what moved at once.`,
         // One file has no feed beside it.
-        document.querySelector("link[rel=alternate]") && [" What is open, ", h("a", {href: "feed.xml"}, "as a feed"), "."],
+        document.querySelector("link[rel=alternate]") && [" ", h("a", {href: "feed.xml"}, "Feed of what is open"), "."],
       ),
       h(
         "div",

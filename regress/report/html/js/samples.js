@@ -8,7 +8,9 @@
       high = Math.max(...all),
       width = 420,
       row = 26;
-    const x = value => (high > low ? 10 + ((value - low) / (high - low)) * (width - 20) : width / 2);
+    const start = 22,
+      x = value => (high > low ? start + ((value - low) / (high - low)) * (width - start - 10) : width / 2),
+      [least, most] = high > low ? text.span(low, high, unit) : [low, high].map(each => text.value(each, unit));
     return svg(
       "svg",
       {
@@ -16,18 +18,18 @@
         width: "100%",
         viewBox: `0 0 ${width} ${sets.length * row + 18}`,
         role: "img",
-        "aria-label": `round values from ${text.value(low, unit)} to ${text.value(high, unit)}`,
+        "aria-label": `round values from ${least} to ${most}`,
       },
       sets.map((set, k) => [
-        svg("line", {x1: 10, x2: width - 10, y1: k * row + 13, y2: k * row + 13, class: "base"}),
+        svg("line", {x1: start, x2: width - 10, y1: k * row + 13, y2: k * row + 13, class: "base"}),
         svg("text", {x: 0, y: k * row + 17}, set.name),
         set.values.map(value =>
           svg("circle", {cx: x(value), cy: k * row + 13, r: 4}, svg("title", null, text.value(value, unit))),
         ),
         svg("line", {x1: x(set.middle), x2: x(set.middle), y1: k * row + 4, y2: k * row + 22, class: "middle"}),
       ]),
-      svg("text", {x: 10, y: sets.length * row + 14}, text.value(low, unit)),
-      svg("text", {x: width - 10, y: sets.length * row + 14, "text-anchor": "end"}, text.value(high, unit)),
+      svg("text", {x: high > low ? start : width / 2, y: sets.length * row + 14, "text-anchor": high > low ? "start" : "middle"}, least),
+      high > low && svg("text", {x: width - 10, y: sets.length * row + 14, "text-anchor": "end"}, most),
     );
   };
   const pointOf = (own, frame, commit) => {
@@ -66,7 +68,7 @@
           commit.tags.map(tag => [h("span", {class: "tag"}, tag), " "]),
           commit.subject,
         ),
-        h("div", {class: "soft"}, `${commit.author} · ${text.moment(commit.date)}`),
+        h("div", {class: "soft"}, R.by(commit.author, text.moment(commit.date))),
         point
           ? h(
               "div",
@@ -100,7 +102,7 @@
         R.moved(b.value / a.value, between.length ? R.moveOf(b.value / a.value, own.line.better) : ""),
         between.length
           ? `; ${text.counted(between.length, "change point")} between them: ${between.map(each => `${text.change(each.ratio)} (${each.moved}${each.large ? "" : ", below the threshold"})`).join(", ")}.`
-          : "; no change point between them: by the history this is noise.",
+          : "; no change point between them: the history takes this for noise.",
       );
     };
     const shas = pins.map(pin => R.short(R.index.commits[pin].sha));

@@ -23,6 +23,8 @@
       status,
       more && ` ${more}`,
     );
+  // A card in words, with its number as short as tells it from others.
+  R.card = words => words.replace(/(GPU-[0-9a-f]{8})-[0-9a-f-]+/g, "$1");
   // What is known of a commit, on a line: nobody knows its author where the repository is not at hand.
   R.by = (...known) => known.filter(Boolean).join(" · ");
   // How a case gives no number.
@@ -50,6 +52,9 @@
     const {machine, gpu, device, environment} = R.index.places[at];
     return [machine, gpu, device, environment].filter(Boolean).join("\n");
   };
+  // A few places by name, many by number.
+  R.placesNamed = places =>
+    places.length > 3 ? `in ${places.length} places` : `on ${R.text.listed(places.map(at => R.index.places[at].label))}`;
   // How many cases have each status in these places: what every page counts.
   R.counts = places => {
     const count = {};

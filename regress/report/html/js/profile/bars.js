@@ -1,7 +1,7 @@
 // Bars of operations. What a bar shows stands beside it in words, so the bars themselves are for the eye alone.
 (R => {
   const {h, text} = R;
-  const MOST = 12;
+  const MOST_LINES = 12;
   const PARTS = [
     ["busy", "kernels", each => each.busy_s],
     ["transfer", "copies", each => each.transfer_s],
@@ -27,8 +27,8 @@
       "figure",
       {class: `bars ${kind}`.trim()},
       h("figcaption", null, h("h2", null, title), h("p", {class: "soft small"}, note)),
-      h("ul", null, all.slice(0, MOST).map(line)),
-      all.length > MOST && h("p", {class: "soft small"}, `and ${all.length - MOST} more, in the table below`),
+      h("ul", null, all.slice(0, MOST_LINES).map(line)),
+      all.length > MOST_LINES && h("p", {class: "soft small"}, `and ${all.length - MOST_LINES} more, in the table below`),
     );
 
   const shares = operations =>

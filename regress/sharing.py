@@ -1,4 +1,4 @@
-"""Work that is shared between processes: the pages of a report are independent of one another."""
+"""Work that is shared between forked processes: the parts of a long history, and the pages of a report."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 PAYS_S = 0.05
 """Least seconds of work for a process: several times what it takes to fork one."""
-MOST = 16
-"""Most processes: each takes memory for a benchmark, which may have thousands of series."""
+MOST_PROCESSES = 16
+"""Each takes memory for its item, such as a benchmark of thousands of series."""
 TICKETS = 1000
 """Most tickets: at four bytes each, all of them fit into a pipe that nobody reads from yet."""
 SPARE = 16
@@ -30,13 +30,28 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-def helpers(items: int, item_s: float) -> int:
-    """How many processes should share items that take `item_s` seconds each; 0 if this process is faster alone or a fork is not
-    safe."""
+def processors() -> int:
+    """How many processes can work at once; 1 where a fork is not safe."""
     if sys.platform != "linux" or threading.active_count() > 1:
-        return 0
-    count = min(len(os.sched_getaffinity(0)), items, int(items * item_s / PAYS_S), MOST)
+        return 1
+    return len(os.sched_getaffinity(0))
+
+
+def helpers(items: int, item_s: float) -> int:
+    """How many processes should share items that take `item_s` seconds each; 0 if this process is faster alone."""
+    count = min(processors(), items, int(items * item_s / PAYS_S), MOST_PROCESSES)
     return count if count > 1 else 0
+
+
+@contextmanager
+def beside(work: Callable[[], object]) -> Iterator[None]:
+    """`work` is done in a process of its own while the block runs, which ends with both. If the block raises, the process is
+    ended. If the process cannot be forked or fails, nothing is reported: look at what it has made."""
+    with _forked([(0, None)], lambda _: work(), 1) as receivers:
+        yield
+        for receiver in receivers:
+            with suppress(EOFError, OSError):
+                receiver.recv()
 
 
 @contextmanager

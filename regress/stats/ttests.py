@@ -1,13 +1,21 @@
-"""Welch's t-test on logarithms: two samples of round values in, their ratio with interval and p out.
+"""t-tests on logarithms: the ratio of two sides with interval and p, by round values or by pairs; p values adjusted together.
 
-Source: B. L. Welch, "The generalization of 'Student's' problem when several different population variances are involved",
+Welch: B. L. Welch, "The generalization of 'Student's' problem when several different population variances are involved",
 Biometrika 34 (1947), with Satterthwaite's degrees of freedom. On logarithms the difference of means is the logarithm of
 the ratio of geometric means, and the test does not depend on the unit.
+
+Pairs: the two sides of a pair were measured in turn, so a disturbance affects both, and the difference of their logarithms is
+free of it. Welch's test on the values of each side would ignore that; on values centred by their pair it claims 17.6 % at a
+nominal 5 %, because the halves of a pair mirror each other (six pairs, simulated). Occasionally a process has an unlucky memory
+layout, and its pair is off by 10 % while all others agree to 0.2 %. So from five pairs on, a fifth of the differences is
+trimmed at each end. Sources: "Student", "The probable error of a mean", Biometrika 6 (1908); J. W. Tukey and D. H. McLaughlin,
+"Less vulnerable confidence and significance procedures for location based on a single sample", Sankhya A 25 (1963).
 """
 
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +23,12 @@ from regress.stats.summary import Summary, critical_t, exp_or_inf, mean_and_vari
 
 POWER = 0.9
 """A change counts as detectable if it would be found with this probability."""
+TRIMMED = 0.2
+"""Share of the differences that is left out at either end."""
+OF_FEW = {1: 1.0, 2: 1.196, 3: 1.495, 4: 1.363, 5: 1.206, 6: 1.2, 7: 1.14, 8: 1.129, 9: 1.107}
+"""Differences -> what the estimate of their spread is multiplied by."""
+NORMAL = 1.4826
+"""Standard deviation of normal values over the median of their distances from their median."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +74,7 @@ def welch(base: Sequence[float], head: Sequence[float], confidence: float = 0.95
         ratio=exp_or_inf(difference),
         low=exp_or_inf(difference - half),
         high=exp_or_inf(difference + half),
-        p=p_of(difference, error, df),
+        p=_p_of(difference, error, df),
         df=df,
         standard_error=error,
         noise=smallest_significant(error, df, 1 - confidence),
@@ -102,7 +116,7 @@ def _mean_and_squared_error(values: Sequence[float], step: float) -> tuple[float
     return mean, max(variance, relative_step * relative_step / 12) / len(values)
 
 
-def p_of(difference: float, error: float, df: float) -> float:
+def _p_of(difference: float, error: float, df: float) -> float:
     from scipy.special import stdtr
 
     if difference == 0:
@@ -120,3 +134,57 @@ def _check(base: Sequence[float], head: Sequence[float], step: float) -> None:
             raise ValueError("logarithms need positive, finite values")
     if not 0 <= step < math.inf:
         raise ValueError(f"a clock step is zero or more, not {step}")
+
+
+def paired(differences: Sequence[float], confidence: float = 0.95) -> Welch:
+    """The ratio that the pairs show: `differences` are logarithms of head over base. The fields are those of Welch's test.
+
+    Without any variance p is 1 for no difference and 0 for one. Raises ValueError for no pairs and for values that are not
+    finite.
+    """
+    if not differences or not all(math.isfinite(each) for each in differences):
+        raise ValueError("pairs need finite differences, one at least")
+    ordered, count = sorted(differences), len(differences)
+    cut = int(TRIMMED * count)
+    kept = ordered[cut : count - cut]
+    mean, _ = mean_and_variance(kept)
+    if count < 2:
+        return Welch(exp_or_inf(mean))
+    # What was trimmed counts as the outermost that was not.
+    _, variance = mean_and_variance([min(max(each, kept[0]), kept[-1]) for each in ordered])
+    error, df = math.sqrt(variance * count) / len(kept), float(len(kept) - 1)
+    half = critical_t(df, 1 - confidence) * error
+    return Welch(
+        ratio=exp_or_inf(mean),
+        low=exp_or_inf(mean - half),
+        high=exp_or_inf(mean + half),
+        p=_p_of(mean, error, df),
+        df=df,
+        standard_error=error,
+        noise=smallest_significant(error, df, 1 - confidence),
+    )
+
+
+def pair_spread(differences: Sequence[float]) -> float:
+    """Standard deviation of the differences, as far as those go that are not far off: by the median of their distances from
+    their median, which is too small for few by a known factor (C. Croux and P. J. Rousseeuw, "Time-efficient algorithms for two
+    highly robust estimators of scale", 1992)."""
+    middle, count = statistics.median(differences), len(differences)
+    factor = OF_FEW.get(count, count / (count - 0.8))
+    return factor * NORMAL * statistics.median(abs(each - middle) for each in differences)
+
+
+def holm(ps: Sequence[float]) -> list[float]:
+    """Holm's adjusted p values, in the order given: comparing each with alpha keeps any false claim below alpha.
+
+    Valid for tests that depend on each other, as cases of one machine do. Source: S. Holm, "A simple sequentially rejective
+    multiple test procedure", Scandinavian Journal of Statistics 6 (1979). Raises ValueError for a p outside 0 to 1.
+    """
+    if not all(0 <= p <= 1 for p in ps):
+        raise ValueError("a p value lies between 0 and 1")
+    adjusted = [0.0] * len(ps)
+    highest = 0.0
+    for rank, index in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
+        highest = max(highest, min(1.0, (len(ps) - rank) * ps[index]))
+        adjusted[index] = highest
+    return adjusted

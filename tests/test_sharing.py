@@ -15,9 +15,8 @@ from typing import TypeVar
 
 import pytest
 
-from regress.report.html import sharing, write_file, write_folder
-from regress.report.html.sharing import TICKETS, helpers, shared
-from tests.report.html.conftest import QUIET, site_of
+from regress import sharing
+from regress.sharing import TICKETS, beside, helpers, shared
 
 R = TypeVar("R")
 HERE = os.getpid()
@@ -100,7 +99,7 @@ def test_no_process_is_left_where_it_is_interrupted() -> None:
 
 ENDED = """
 import signal
-from regress.report.html.sharing import shared
+from regress.sharing import shared
 
 signal.signal(signal.SIGTERM, signal.default_int_handler)  # as the command line does
 for _ in range(100):
@@ -117,9 +116,27 @@ def test_processes_that_have_only_just_begun_are_ended() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("end", [lambda: None, lambda: os.kill(os.getpid(), signal.SIGKILL)])
+def test_work_beside_a_block_is_over_with_it(tmp_path: Path, end: Callable[[], None]) -> None:
+    def work() -> None:
+        (tmp_path / "pid").write_text(str(os.getpid()))
+        end()
+
+    with beside(work):
+        pass
+    assert int((tmp_path / "pid").read_text()) != HERE
+    assert multiprocessing.active_children() == []
+
+
+def test_work_beside_a_block_that_raises_is_ended() -> None:
+    with pytest.raises(KeyError), beside(lambda: time.sleep(60)):
+        raise KeyError
+    assert multiprocessing.active_children() == []
+
+
 SIGNALLED = """
 import os, signal, sys, threading
-from regress.report.html import sharing
+from regress import sharing
 
 signal.signal(signal.SIGTERM, signal.default_int_handler)
 fork, forks = os.fork, []
@@ -146,7 +163,7 @@ def test_a_signal_that_comes_while_processes_are_forked_is_not_lost() -> None:
 
 SCARCE = """
 import resource, sys
-from regress.report.html.sharing import shared
+from regress.sharing import shared
 
 resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[1]),) * 2)
 with shared(range(1000), lambda item: item, 16) as results:
@@ -164,7 +181,7 @@ def test_files_are_left_for_who_asks_for_the_work(files: int) -> None:
 
 ORPHANS = """
 import os, sys, time
-from regress.report.html.sharing import shared
+from regress.sharing import shared
 
 def work(item):
     with open(sys.argv[1], "a") as told:
@@ -201,26 +218,6 @@ def test_how_many_processes_share(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {5})
     assert helpers(10_000, 0.01) == 0
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(200)))
-    assert helpers(10_000, 0.01) == sharing.MOST
+    assert helpers(10_000, 0.01) == sharing.MOST_PROCESSES
     monkeypatch.setattr(threading, "active_count", lambda: 2)
     assert helpers(10_000, 0.01) == 0
-
-
-@pytest.mark.xdist_group("browser")
-def test_a_report_that_processes_share_is_the_one_that_one_process_makes(
-    history: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def contents(path: Path) -> dict[str, bytes]:
-        return {str(each.relative_to(path)): each.read_bytes() for each in path.rglob("*") if each.is_file()}
-
-    monkeypatch.setattr(time, "time", lambda: 1_700_000_000.0)
-    monkeypatch.setattr(sharing, "helpers", lambda items, item_s: 0)
-    site = site_of(history)
-    alone = write_folder(site, tmp_path / "alone", QUIET)
-    write_file(site, tmp_path / "alone.html", QUIET)
-    monkeypatch.setattr(sharing, "helpers", lambda items, item_s: 2)
-    beside = write_folder(site, tmp_path / "shared", QUIET)
-    write_file(site, tmp_path / "shared.html", QUIET)
-    assert contents(tmp_path / "shared") == contents(tmp_path / "alone")
-    assert (tmp_path / "shared.html").read_bytes() == (tmp_path / "alone.html").read_bytes()
-    assert (beside.made, beside.changed) == (alone.made, alone.changed) == (9, 9)
