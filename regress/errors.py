@@ -76,6 +76,11 @@ class RegressError(Exception):
         super().__init__(what)
         self.what, self.why, self.fix = what, why, fix
 
+    @property
+    def cause(self) -> str:
+        """What was seen and why, in one line."""
+        return f"{self.what}: {self.why}" if self.why else self.what
+
 
 class ConfigError(RegressError):
     pass

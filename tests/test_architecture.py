@@ -40,7 +40,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "compare": ("text", "model", "errors", "stats"),
     "trends": ("model", "stats", "history", "project", "acks", "compare"),
     "traces": ("text", "model", "profiles", "errors", "files", "units"),
-    "importers": ("choices", "model", "errors", "files", "stats"),
+    "importers": ("text", "choices", "model", "errors", "files", "stats"),
     "asv_plugin": ("measure",),
     "run": ("text", "choices", "model", "errors", "files", "config", "stats", "git", "history", "importers", "measure"),
     "cluster": ("model", "errors", "files", "config", "git", "history"),

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from regress.errors import Exit, RegressError
-from regress.text.wording import counted, quoted
+from regress.text.wording import counted, quoted, reason
 
 if TYPE_CHECKING:
     from regress.model import Report
@@ -117,7 +117,7 @@ def _explained(error: Exception, options: dict[str, Any]) -> RegressError:
 
 def _refused(error: OSError) -> RegressError:
     """The error where a folder or disk of this machine does not take what is to be written, or give what is to be read."""
-    where, why = error.filename or ".", (error.strerror or str(error)).lower()
+    where, why = error.filename or ".", reason(error)
     if error.errno in _FULL:
         return RegressError("the disk is full", why=why, fix=f"make room: {quoted('df', '-h', where)}")
     if error.errno in _OPEN:
@@ -239,9 +239,7 @@ def write_table(rows: Iterable[Sequence[str]], file: str) -> None:
         return  # a reader who has seen enough
     except OSError as error:
         what = "cannot print the table" if file == "-" else f"cannot write {file}"
-        raise RegressError(
-            what, why=error.strerror or str(error), fix="--csv FILE with a file that can be written"
-        ) from error
+        raise RegressError(what, why=reason(error), fix="--csv FILE with a file that can be written") from error
 
 
 def _no_formulas(row: Sequence[str]) -> list[str]:
@@ -307,4 +305,4 @@ def _printed(text: str, color: bool) -> RegressError | None:
 
 
 def _undelivered(what: str, error: OSError, fix: str = WRITABLE) -> RegressError:
-    return RegressError(what, why=error.strerror or str(error), fix=fix)
+    return RegressError(what, why=reason(error), fix=fix)

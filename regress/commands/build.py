@@ -74,7 +74,7 @@ def _built(session: Session, side: Side, watcher: Watcher) -> Built:
         prepared = prepare(side, session.config, session.repository, session.cache, note)
     except BuildFailed as error:
         took_s = time.monotonic() - start
-        return Built(side, "failed", took_s, str(log), f"{error.what}: {error.why}", error.fix)
+        return Built(side, "failed", took_s, str(log), error.cause, error.fix)
     logged = str(log) if log.exists() else ""
     if steps:
         return Built(side, "built", time.monotonic() - start, logged)

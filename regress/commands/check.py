@@ -8,12 +8,12 @@ import math
 import time
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from regress.acks import Review, acknowledged
 from regress.acks.project import accept, complaints, is_whole, review, unsteady
-from regress.compare import CheckSteps, compare, overall, with_unreached
+from regress.compare import CheckSteps, Overall, compare, overall, with_unreached
 from regress.config import environment as environment_of
 from regress.errors import BuildFailed, Exit, RevisionError, StoreError, exits, ranked
 from regress.git import line_between
@@ -135,7 +135,10 @@ def _judged(
     comparisons, told = acknowledged(comparisons, entries, sides[0], whole=whole)
     strict, quick = session.request.strict, job.quick
     summed = overall(comparisons, settings, strict=strict, problems=measured.problems, quick=quick)
-    codes = (Exit.INTERRUPTED, *summed.exit_codes) if measured.interrupted else summed.exit_codes
+    if measured.interrupted:
+        summed = replace(summed, exit_codes=(Exit.INTERRUPTED, *summed.exit_codes))
+    if quick:  # of one round each it says nothing
+        summed = replace(summed, geomean=None)
     base, head = (recorder.named(side) for side in sides)
     own = ", each with its own suite" if job.own_suites else ""
     gpus = f", on {len(job.gpus)} GPUs at once" if len(job.gpus) > 1 else ""
@@ -151,24 +154,14 @@ def _judged(
     warnings += [] if head.dirty else session.turned_round(*sides)
     if measured.interrupted:
         warnings.append("interrupted: the verdicts use the rounds that were finished")
-    return Report(
+    report = Report(
         command="check",
-        exit_codes=codes,
-        state=codes[0].word,
         base=base,
         head=head,
         machine=recorder.machine,
         device=device_line(measured.facts.get("head", measured.facts.get("base", {})), measured.rounds),
         plan=f"{counted(summed.cases, 'case')}, interleaved, {rounds_words(job, measured)} a side{own}{gpus}",
-        comparisons=comparisons,
         acknowledgements=told,
-        counts=summed.counts,
-        acknowledged=summed.acknowledged,
-        cases=summed.cases,
-        covered=summed.covered,
-        geomean=None if job.quick else summed.geomean,  # of one round each it says nothing
-        noise_floor=summed.noise_floor,
-        min_detectable=summed.min_detectable,
         last_aa=_last_aa(session, measured, comparisons),
         problems=tuple(measured.problems),
         warnings=tuple(warnings),
@@ -179,9 +172,17 @@ def _judged(
             *bisect_hint(session, base, head, comparisons),
         ),
         options=(*environments, *session.again),
-        policy=policy(settings, session.request.strict),
         recorded=recorder.recorded,
     )
+    return with_verdicts(report, comparisons, summed, settings, strict)
+
+
+def with_verdicts(
+    report: Report, comparisons: tuple[Comparison, ...], summed: Overall, settings: Settings, strict: bool
+) -> Report:
+    """The report with the comparisons, what they come to, and the figures that they rest on."""
+    found = {each.name: getattr(summed, each.name) for each in fields(summed)}
+    return replace(report, state=summed.state, comparisons=comparisons, policy=policy(settings, strict), **found)
 
 
 def _to_be_proven(comparison: Comparison) -> bool:

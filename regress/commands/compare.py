@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from regress.acks import acknowledged
 from regress.acks.project import review, unsteady
-from regress.commands.check import policy, suggestions
+from regress.commands.check import suggestions, with_verdicts
 from regress.compare import compare, finer, overall, renames
 from regress.errors import Exit, NothingMeasured, RevisionError
 from regress.history import Loaded, Recorded, Store, left_out
@@ -84,7 +84,6 @@ def compare_recorded(
         # What is recorded may be a part of the suite, so what matches none of it may match something.
         comparisons, _ = acknowledged(comparisons, review(session, sides[1]), sides[0], whole=False)
     summed = overall(comparisons, settings, strict=request.strict)
-    nothing = summed.exit_codes[0] == Exit.NOTHING
     one_machine = before.machine.name == after.machine.name
     base_side, head_side = (
         replace(
@@ -97,23 +96,13 @@ def compare_recorded(
     if not across:
         warnings += session.turned_round(*sides)
         warnings += unsteady(session, base_side, head_side, comparisons)
-    return Report(
+    report = Report(
         command="compare",
-        exit_codes=summed.exit_codes if not across or nothing else (Exit.PASSED,),
-        state=summed.state if not across or nothing else "",
         base=base_side,
         head=head_side,
         machine=after.machine if one_machine else None,
         across=across,
         plan=f"{counted(summed.cases, 'case')}, recorded earlier",
-        comparisons=comparisons,
-        counts=summed.counts,
-        acknowledged=summed.acknowledged,
-        cases=summed.cases,
-        covered=summed.covered,
-        geomean=summed.geomean,
-        noise_floor=summed.noise_floor,
-        min_detectable=summed.min_detectable,
         finer=finer(comparisons, settings),
         warnings=tuple(warnings),
         options=_options(sources) if across else ("--environment", environment) if environment else (),
@@ -123,8 +112,11 @@ def compare_recorded(
             *suggestions(again, base_side, head_side, comparisons),
             *(_telling(base_side, head_side, comparisons) if again == "check" else ()),
         ),
-        policy=policy(settings, request.strict),
     )
+    report = with_verdicts(report, comparisons, summed, settings, request.strict)
+    if across and summed.exit_codes[0] != Exit.NOTHING:
+        return replace(report, exit_codes=(Exit.PASSED,), state="")
+    return report
 
 
 def _telling(base: Side, head: Side, comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:

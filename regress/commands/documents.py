@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from regress import config as configuration
-from regress.commands.check import policy
+from regress.commands.check import with_verdicts
 from regress.compare import compare, finer, overall
 from regress.errors import RegressError, exits
 from regress.history import Store
@@ -119,7 +119,7 @@ def compare_documents(request: Request, base: str, head: str, places: Sequence[s
             why=f"{', '.join(places)} chooses among recorded results",
             fix=f"leave {' and '.join(places)} out, or import the files first: regress import",
         )
-    settings, selection = _settings(request), Selection(request.patterns, request.tags)
+    settings, selection = settings_of(request), Selection(request.patterns, request.tags)
     documents = [[read(file) for file in _files(word)] for word in (base, head)]
     # Two builds of one program may have two names: what they have in common is what they measure.
     prefix = "" if all(len({each.source for each in side}) == 1 for side in documents) else None
@@ -136,27 +136,17 @@ def compare_documents(request: Request, base: str, head: str, places: Sequence[s
     comparisons = tuple(map(_with_samples, comparisons))
     summed = overall(comparisons, settings, strict=request.strict)
     runs = "+".join(str(len(side)) for side in documents)
-    return Report(
+    report = Report(
         command="compare",
-        exit_codes=summed.exit_codes,
-        state=summed.state,
         plan=f"{counted(summed.cases, 'case')}, {head} against {base}, {runs} runs",
-        comparisons=comparisons,
-        counts=summed.counts,
-        acknowledged=summed.acknowledged,
-        cases=summed.cases,
-        covered=summed.covered,
-        geomean=summed.geomean,
-        noise_floor=summed.noise_floor,
-        min_detectable=summed.min_detectable,
         finer=finer(comparisons, settings),
         warnings=(*_flags(each for side in documents for each in side), *names_unmatched(every, selection)),
-        policy=policy(settings, request.strict),
     )
+    return with_verdicts(report, comparisons, summed, settings, request.strict)
 
 
-def _settings(request: Request) -> Settings:
-    """Those of the configuration, where there is one: files are compared anywhere."""
+def settings_of(request: Request) -> Settings:
+    """The settings that files are judged by, which are compared anywhere: those of the configuration, if there is one."""
     if request.config_file is None and configuration.find(request.start) is None:
         return replace(Settings(), **request.overrides)
     return configuration.with_overrides(

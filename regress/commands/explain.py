@@ -42,47 +42,38 @@ def explain(
         return _not_shown(report, found)
     plan = f"{report.plan}; {TRACES} profiles a side, in turn" if found.base is not None else report.plan
     done = found.explanation is not None
+    error = None if done else Stopped("it could not be profiled", "; ".join(found.warnings))
+    code = Exit.PASSED if done else Exit.NOTHING
+    answer = _answer(report, [each for each in report.comparisons if each.case == found.case], error, code)
+    return replace(answer, plan=plan, noise_floor=None, min_detectable=None)
+
+
+def _answer(report: Report, comparisons: Sequence[Comparison], error: Stopped | None, *codes: Exit) -> Report:
+    """The report with these comparisons, none of which fails anything, and without what sums them up: the command answers a
+    question."""
     return replace(
         report,
-        exit_codes=(Exit.PASSED if done else Exit.NOTHING,),
-        state="" if done else "NOTHING",
-        plan=plan,
-        comparisons=_without_alarm([each for each in report.comparisons if each.case == found.case]),
+        exit_codes=codes,
+        state="" if error is None else "NOTHING",
+        comparisons=tuple(replace(each, gates=False) for each in comparisons),
         counts={},
         acknowledged={},
         cases=0,
         geomean=None,
-        noise_floor=None,
-        min_detectable=None,
-        error=None if done else Stopped("it could not be profiled", "; ".join(found.warnings)),
         suggestions=(),
+        error=error,
     )
-
-
-def _without_alarm(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
-    """As they are, but none fails anything: the command answers a question."""
-    return tuple(replace(each, gates=False) for each in comparisons)
 
 
 def _not_shown(report: Report, found: Explained) -> Report:
     """A time that fails no check, and that the profiles do not show: the host of a few processes was slow by itself."""
-    return replace(
-        report,
-        exit_codes=(Exit.NOTHING,),
-        state="NOTHING",
-        comparisons=_without_alarm([each for each in report.comparisons if each.case == found.case]),
-        counts={},
-        acknowledged={},
-        cases=0,
-        geomean=None,
-        explained=(),
-        suggestions=(),
-        error=Stopped(
-            "can't explain: the profiles do not show the difference",
-            f"without a profiler: {_seen(found.comparison)}; with one, {found.warnings[-1]}",
-            "take more rounds (--rounds), and look at what else runs on this machine (regress doctor)",
-        ),
+    error = Stopped(
+        "can't explain: the profiles do not show the difference",
+        f"without a profiler: {_seen(found.comparison)}; with one, {found.warnings[-1]}",
+        "take more rounds (--rounds), and look at what else runs on this machine (regress doctor)",
     )
+    comparisons = [each for each in report.comparisons if each.case == found.case]
+    return replace(_answer(report, comparisons, error, Exit.NOTHING), explained=())
 
 
 def _nothing(report: Report) -> Report:
@@ -93,22 +84,13 @@ def _nothing(report: Report) -> Report:
         side = "head" if failed.head_failure is not None else "base"
         stopped = Stopped(f"can't explain: {failed.case} fails on {side}", failure.message if failure else "")
         return replace(report, state="FAIL" if Exit.FAILED in report.exit_codes else "NOTHING", error=stopped)
-    code = (Exit.NOTHING,) if Exit.FAILED not in report.exit_codes else (Exit.NOTHING, Exit.FAILED)
-    return replace(
-        report,
-        exit_codes=code,
-        state="NOTHING",
-        comparisons=_without_alarm(report.comparisons),
-        counts={},
-        cases=0,
-        geomean=None,
-        suggestions=(),
-        error=Stopped(
-            "can't explain: the difference does not reproduce",
-            "measured again, without a profiler: " + "; ".join(_seen(each) for each in _times(report.comparisons)),
-            "check what differed then: clocks, other work on the machine, versions (regress doctor)",
-        ),
+    error = Stopped(
+        "can't explain: the difference does not reproduce",
+        "measured again, without a profiler: " + "; ".join(_seen(each) for each in _times(report.comparisons)),
+        "check what differed then: clocks, other work on the machine, versions (regress doctor)",
     )
+    codes = [Exit.NOTHING, *([Exit.FAILED] if Exit.FAILED in report.exit_codes else [])]
+    return _answer(report, report.comparisons, error, *codes)
 
 
 def _times(comparisons: Sequence[Comparison]) -> list[Comparison]:

@@ -56,8 +56,9 @@ def _branch(
     try:
         return branch_of(project, recorded, since), project.repository
     except NoRepository as error:
-        why = f"{error.what} ({error.why})" if error.why else error.what
-        watcher.note(f"warning: commits are ordered by date, without subjects and tags: {why}; fix: {error.fix}")
+        watcher.note(
+            f"warning: commits are ordered by date, without subjects and tags: {error.cause}; fix: {error.fix}"
+        )
         every = [Commit(each.commit_sha, "", "", each.date) for each in everything.unknown]
         return by_date(every, since), Dated(every)
 

@@ -16,6 +16,7 @@ from regress.config.settings import settings_with
 from regress.config.values import check_patterns, is_number, shown
 from regress.errors import ConfigError
 from regress.model import Settings
+from regress.text.wording import reason
 
 
 def load(path: Path | None, start: Path) -> Config:
@@ -27,7 +28,7 @@ def load(path: Path | None, start: Path) -> Config:
     try:
         return _read(found, parse(found))
     except OSError as error:  # a name of 500 letters, a loop of links
-        why = (error.strerror or str(error)).lower()
+        why = reason(error)
         raise ConfigError(
             f"{found} names {error.filename}", why=f"it cannot be looked at: {why}", fix="correct that name"
         ) from error

@@ -18,7 +18,7 @@ from regress.errors import NoRepository, RegressError, without_password
 from regress.files import lock as take
 from regress.git.commits import shallow
 from regress.git.running import attempt, line, text, transfer
-from regress.text.wording import quoted
+from regress.text.wording import quoted, reason
 
 _MARK = "regress-fetched"
 """A file in the clone whose age is that of the last fetch."""
@@ -85,7 +85,7 @@ class Clone:
         except OSError as error:
             raise RegressError(
                 f"cannot write to {self.place.parent}",
-                why=(error.strerror or str(error)).lower(),
+                why=reason(error),
                 fix="set REGRESS_CACHE_DIR to a folder that you can write to",
             ) from error
         try:

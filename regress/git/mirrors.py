@@ -14,6 +14,7 @@ from regress.errors import RegressError
 from regress.files import lock
 from regress.git.repository import Repository, open_repository
 from regress.git.running import attempt, git_error, output
+from regress.text.wording import reason
 
 _REFS = ("refs/heads", "refs/tags", "refs/remotes/origin")
 _MIRRORED = "+refs/*:refs/*"
@@ -26,7 +27,7 @@ def publish(repository: Repository, sha: str, mirror: Path, name: str) -> None:
             mirror.parent.mkdir(parents=True, exist_ok=True)
             fresh = Path(tempfile.mkdtemp(prefix=".mirror-", dir=mirror.parent))
         except OSError as error:
-            why = (error.strerror or str(error)).lower()
+            why = reason(error)
             fix = 'set "shared" of "cluster" to a folder that you can write and all nodes see'
             raise RegressError(f"cannot make {mirror.parent}", why=why, fix=fix) from error
         fresh.chmod(0o755)

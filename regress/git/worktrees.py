@@ -14,7 +14,7 @@ from pathlib import Path
 from regress.errors import RegressError
 from regress.files import lock as take
 from regress.git.running import attempt, git_error, line, output, top
-from regress.text.wording import quoted
+from regress.text.wording import quoted, reason
 
 Matters = Callable[[Path, str], bool]
 """Whether a worktree needs the file or submodule of that name, relative to it."""
@@ -249,7 +249,7 @@ def _folder(parent: Path) -> Path:
     except OSError as error:
         raise RegressError(
             f"cannot make {parent}",
-            why=(error.strerror or str(error)).lower(),
+            why=reason(error),
             fix='set "cache_dir" under "regress" in asv.conf.json, or $REGRESS_CACHE_DIR, to a folder you can write',
         ) from error
 

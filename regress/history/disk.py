@@ -14,7 +14,7 @@ from pathlib import Path
 
 from regress.errors import StoreError
 from regress.files import lock, open_file, read_bytes
-from regress.text.wording import quoted
+from regress.text.wording import quoted, reason
 
 LOCK_NAME = ".regress.lock"
 POLL_S = 0.01
@@ -38,7 +38,7 @@ def explained(path: Path) -> Iterator[None]:
             fix = f"{quoted('chmod', '-R', 'u+w', path.parent)}, or {elsewhere}"
         else:
             fix = f"{quoted('ls', '-la', path.parent)}, or {elsewhere}"
-        why = (error.strerror or str(error)).lower()
+        why = reason(error)
         raise StoreError(f"cannot write {path}", why=f"{why}: {error.filename or path}", fix=fix) from error
 
 

@@ -27,7 +27,7 @@ from regress.history.results_file import (
 from regress.history.sidecar import ENDING, Sidecar, parse_header
 from regress.history.sidecar import parse as parse_sidecar
 from regress.model import Machine
-from regress.text.wording import first_of, quoted
+from regress.text.wording import first_of, quoted, reason
 
 BENCHMARKS_FILE = "benchmarks.json"
 ANCHOR = "@"
@@ -90,9 +90,9 @@ def read(path: Path, parse: Callable[[bytes], T], skipped: list[SkippedFile]) ->
     except FormatError as error:
         skipped.append(SkippedFile(path, error.why, error.fix))
     except PermissionError as error:
-        skipped.append(SkippedFile(path, error.strerror or str(error), quoted("chmod", "u+r", path)))
+        skipped.append(SkippedFile(path, reason(error), quoted("chmod", "u+r", path)))
     except OSError as error:
-        skipped.append(SkippedFile(path, error.strerror or str(error), quoted("ls", "-ld", path)))
+        skipped.append(SkippedFile(path, reason(error), quoted("ls", "-ld", path)))
     return None
 
 

@@ -30,6 +30,7 @@ from regress.files import read_bytes
 from regress.importers.document import Document, Given, Raw, param
 from regress.importers.taking import benchmarks_of, rounds_of
 from regress.model import from_json
+from regress.text.wording import reason
 
 CSV = "cutlass"
 """The one format that is no JSON."""
@@ -46,9 +47,7 @@ def read(path: Path, kind: str = "", mapping: Mapping[str, Any] = MappingProxyTy
     try:
         raw = _raw(path, mapping)
     except OSError as error:
-        raise DocumentError(
-            f"cannot read {path}", why=(error.strerror or str(error)).lower(), fix="name an existing file"
-        ) from None
+        raise DocumentError(f"cannot read {path}", why=reason(error), fix="name an existing file") from None
     kind = kind or _kind_of(raw)
     if raw.content is None and not kind == CSV:
         raise _no_json(raw)

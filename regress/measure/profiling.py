@@ -11,7 +11,7 @@ from .backend import Backend, NoProfiler
 from .declared import bound, ready
 from .methods.jax_arrays import JaxCall, JaxClock, is_jax
 from .windows import wall_samples, warm_cpu
-from .wire import CALL_MARK, CALLS_SKIPPED, Record, Recorded
+from .wire import CALL_MARK, CALLS_SKIPPED, CaseRecorded, Record
 
 WARM_CALLS = 3
 WARM_S = 2.0
@@ -51,7 +51,7 @@ def warmed(benchmark: Any, backend: Backend) -> Warm:
     return Warm(call, before, clock)
 
 
-def record(benchmark: Any, backend: Backend, asked: Record) -> Recorded:
+def record(benchmark: Any, backend: Backend, asked: Record) -> CaseRecorded:
     """Warm up, time calls without the profiler, profile as many, and write the trace. Raises NoProfiler."""
     profiler = backend.profiler()
     warm = warmed(benchmark, backend)
@@ -70,7 +70,7 @@ def record(benchmark: Any, backend: Backend, asked: Record) -> Recorded:
                 call()
         clock.synchronize()
     profiler.write(asked.trace)
-    return Recorded(calls, seconds, flags=[BETWEEN] if before is not None else [])
+    return CaseRecorded(calls, seconds, flags=[BETWEEN] if before is not None else [])
 
 
 # -- for tools from outside ----------------------------------------------------------------------------------------------

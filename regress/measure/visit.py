@@ -26,7 +26,7 @@ from .ranks import leave_process_group
 from .seat import Seat
 from .state import at_work, forget_compilations, restored, seed
 from .suite import Suite, choose_params, load_cache, metric_of, needs_device
-from .wire import FRAMEWORKS, HOST_METRICS, Failure, Once, Proposal, Ran, Record, Recorded, Round, Task
+from .wire import FRAMEWORKS, HOST_METRICS, CaseRecorded, Failure, Once, Proposal, Ran, Record, Round, Task
 
 T = TypeVar("T")
 By = Callable[[Any, Task, float], T]
@@ -109,13 +109,13 @@ class Visitor:
         """Seconds that others had their turns for."""
         return self._seat.waited_s if self._seat is not None else 0.0
 
-    def record(self, asked: Record) -> Recorded:
+    def record(self, asked: Record) -> CaseRecorded:
         """The case's calls under a profiler."""
         found, failure, leaves = self._visit(
             asked.task, lambda benchmark, task, started: self._recorded(benchmark, asked)
         )
         if found is None:
-            return Recorded(failure=failure)
+            return CaseRecorded(failure=failure)
         return replace(found, flags=self._flags(found, leaves), facts={**found.facts, "loaded": loaded_frameworks()})
 
     def once(self, asked: Once) -> Ran:
@@ -135,7 +135,7 @@ class Visitor:
             return error if error.sticky else self._lost
         return self._lost
 
-    def _flags(self, found: Union[Visited, Recorded, None], leaves: Sequence[str]) -> List[str]:
+    def _flags(self, found: Union[Visited, CaseRecorded, None], leaves: Sequence[str]) -> List[str]:
         """Doubts about the result, and side effects of the case on later ones."""
         changed = [name for name in leaves if name not in self.at_work]
         flags = list(found.flags) if found is not None else []
@@ -249,11 +249,11 @@ class Visitor:
             visited.flags += doubts
         return visited
 
-    def _recorded(self, benchmark: Any, asked: Record) -> Recorded:
+    def _recorded(self, benchmark: Any, asked: Record) -> CaseRecorded:
         with _profilable() as profiling:
 
-            def record() -> Recorded:
-                recorded: Recorded = profiling.record(benchmark, self._backend, asked)
+            def record() -> CaseRecorded:
+                recorded: CaseRecorded = profiling.record(benchmark, self._backend, asked)
                 return recorded
 
             limit_s = asked.task.timeout_s / LOOKING

@@ -332,7 +332,7 @@ class Preload:
 
 
 @dataclass(frozen=True)
-class Probe:
+class TryFork:
     """To the first child of a fork server: try what a fork may have broken. Answered by `Trying` before each step, then by
     `Works`."""
 
@@ -358,7 +358,7 @@ class MeasureCeilings:
 
 @dataclass(frozen=True)
 class Record:
-    """Profile at most `calls` calls of a case into a Chrome trace; answered by `Recorded`."""
+    """Profile at most `calls` calls of a case into a Chrome trace; answered by `CaseRecorded`."""
 
     task: Task = nested(Task)
     calls: int = 20
@@ -615,7 +615,7 @@ class Round:
 
 
 @dataclass(frozen=True)
-class Recorded:
+class CaseRecorded:
     """The profile. The trace has `calls` marked calls after the skipped ones; none if it failed."""
 
     calls: int = 0
@@ -672,7 +672,7 @@ MESSAGES = {
         Fork,
         Reap,
         Preload,
-        Probe,
+        TryFork,
         SetupCache,
         MeasureCeilings,
         Record,
@@ -697,7 +697,7 @@ MESSAGES = {
         Meets,
         Taken,
         Round,
-        Recorded,
+        CaseRecorded,
         Ran,
         WrongCode,
         End,

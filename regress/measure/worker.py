@@ -35,6 +35,7 @@ from .wire import (
     Begin,
     Broken,
     CacheReady,
+    CaseRecorded,
     Discover,
     End,
     Failure,
@@ -42,11 +43,10 @@ from .wire import (
     MeasureCeilings,
     Open,
     Opened,
-    Probe,
     Record,
-    Recorded,
     Round,
     SetupCache,
+    TryFork,
     Visit,
     Works,
     WrongCode,
@@ -91,7 +91,7 @@ class Worker:
         if isinstance(command, Discover):
             benchmarks, problems = self._suite.discover(lambda module: self._channel.send(Importing(module)))
             self._channel.send(SuiteMessage(benchmarks, problems, programs=self._suite.programs))
-        elif isinstance(command, Probe):
+        elif isinstance(command, TryFork):
             from . import probe  # one worker of a run is asked
 
             probe.tried(self._backend if command.device else None, self._channel.send)
@@ -136,7 +136,7 @@ class Worker:
         self._refuse_foreign()
         broken = self._visitor.broken()
         if broken is not None and reply.failure is None:
-            reply = Recorded(failure=Failure("error", f"the device context is lost: {broken}"))
+            reply = CaseRecorded(failure=Failure("error", f"the device context is lost: {broken}"))
         self._channel.send(reply)
 
     def _refuse_foreign(self) -> None:

@@ -1,8 +1,8 @@
 """How much the framework's allocator has handed out: at the end of an entry, and at most while it was open.
 
-An allocator keeps one peak. So it is set back when an entry begins, after all that are open have been told what it was until
-then. Reading it costs more than the rest of an entry: torch tells all its statistics or none. So the first entries of an
-operation are read, and later ones now and then, by lot: in turn, one layer of a network might always be the one.
+An allocator keeps one peak. So it is reset when an entry begins, after all open entries have noted the peak so far. Reading it
+costs more than the rest of an entry, because torch returns all its statistics at once. So the first entries of an operation are
+read, and a random share of later ones: at fixed intervals it might always be the same layer of a network.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Memory:
         self._open.append(entry)
 
     def end(self, entry: Running) -> None:
-        """Tell the entry what is allocated now, and what was reached to all that are open; where it is one that is read."""
+        """Note what is allocated now in the entry, and the peak in all open ones, if the entry is one that is read."""
         if self._probe is None or entry not in self._open:
             return
         entry.memory_bytes, peak = self._probe.levels()
@@ -55,7 +55,6 @@ class Memory:
                 each.peak_bytes = peak
 
     def _find(self) -> MemoryProbe | None:
-        """Allocators that count by themselves; what would have to be hooked into, or stands for a whole device, is left
-        alone."""
+        """Only allocators that count by themselves, not those that need a hook or stand for a whole device."""
         probe = self._backend.memory()
         return probe if probe is not None and probe.name in ("torch", "scripted") else None

@@ -22,6 +22,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from regress.errors import RegressError
 from regress.files import read_bytes
+from regress.text.wording import reason
 
 SCHEMA = "regress.profile/1"
 KIND = "regress.profile/"
@@ -191,7 +192,7 @@ def read(path: Path) -> Profile:
     try:
         data = json.loads(read_bytes(path))
     except OSError as error:
-        why = (error.strerror or str(error)).lower()
+        why = reason(error)
         raise RegressError(
             f"cannot read {path}", why=why, fix="name a file that GPUProfiler.export_json wrote"
         ) from None

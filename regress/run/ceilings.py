@@ -55,7 +55,7 @@ def ceilings_of(
         if found.failure is None:
             keep(folder, facts, found)
     except RegressError as error:
-        return Ceilings(failure=Failure("error", f"{error.what} ({error.why})" if error.why else error.what))
+        return Ceilings(failure=Failure("error", error.cause))
     return found
 
 

@@ -61,7 +61,7 @@ def locked(uuid: str, folder: Path, note: Callable[[str], None], nvml: Any = Non
 
 
 def restore_left(folder: Path, note: Callable[[str], None], nvml: Any = None) -> None:
-    """Gives back the clocks that runs which were killed have left locked, and says so. What it cannot do it says too."""
+    """Gives back the clocks that killed runs have left locked, and says which, and what it could not give back."""
     for path in sorted(folder.glob("*" + ENDING)):
         try:
             with _claimed(path) as claim:

@@ -2,8 +2,8 @@
 
 What disturbs the host's clock belongs to the core and to the moment, so neighbouring windows share it: between two sides of the
 same code the ratio of such windows varies by 1 % where that of rounds one after the other varies by 20 %. The driver says in
-which order the windows come, and sleeps; each process hands over to the next by itself. All else of a visit (set-up, device
-time, memory) is done by one side after the other.
+which order the windows come, and sleeps; each process hands over to the next by itself. Everything else in a visit (set-up,
+device time, memory) is done by one side after the other.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from regress.measure.wire import Enough, Ready, Taken, TakeWindows, Task, Visit
 from regress.model import Against, Protocol, Round
 from regress.run.environments import Prepared
 from regress.run.processes import Processes
-from regress.run.servers import Place, Server, arriving
+from regress.run.servers import GroupPlace, Server, arriving
 
 BUSY = 0.1
 """A process whose threads compute for this share of the time while it waits disturbs the others' windows. Threads of CUDA and
@@ -72,7 +72,7 @@ class Group:
         self._hands = tuple(write for _, write in pipes)
         try:
             for number, side in enumerate(sides):
-                place = Place(number, pipes[number][0], self._hands)
+                place = GroupPlace(number, pipes[number][0], self._hands)
                 server = self._ending.enter_context(processes.get(side, order=order, place=place))
                 self.servers[side.side.name] = server
         except BaseException:

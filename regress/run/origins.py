@@ -21,7 +21,7 @@ WITH_ZYGOTE, WITHOUT = 2, 3
 """How many origins a run has."""
 PATH = "PYTHONPATH"
 OWN = (PATH, "ASV_COMMIT", "ASV_ENV_NAME", "ASV_ENV_TYPE")
-"""Variables that each side has for itself: a fork is given them, and what it was forked from knows nothing of them."""
+"""Variables of one side alone: a fork gets them, and the process that it was forked from has none of them."""
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ class HasCases(Interface):
         """By side, as that side names them."""
 
 
-class Visited(HasCases, Interface):
+class HasCosts(HasCases, Interface):
     """What says which cases were visited, too."""
 
     @property
@@ -344,7 +344,7 @@ class FixedRounds:
         self._visited = -1
         """How many were visited when visits were asked for last."""
 
-    def next(self, found: Visited) -> Batch | None:
+    def next(self, found: HasCosts) -> Batch | None:
         """All rounds of each case, once."""
         left_s = self.end_s - self._clock()
         cases = dict.fromkeys(case for side in found.cases.values() for case in side)

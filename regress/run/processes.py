@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from regress.errors import NothingMeasured
 from regress.files import scratch
-from regress.measure.wire import Broken, Discover, Open, Probe, Rank, Trying, Works
+from regress.measure.wire import Broken, Discover, Open, Rank, TryFork, Trying, Works
 from regress.measure.wire import Suite as SuiteMessage
 from regress.model import Settings
 from regress.run import caches
@@ -24,8 +24,8 @@ from regress.run.ranks import Ranks
 from regress.run.servers import (
     Died,
     ForkServer,
+    GroupPlace,
     Interrupt,
-    Place,
     Reaper,
     Server,
     TimedOut,
@@ -105,7 +105,7 @@ class Processes:
         cold: bool = False,
         alone: bool = False,
         order: int = 0,
-        place: Place | None = None,
+        place: GroupPlace | None = None,
         rank: Rank = Rank(),  # noqa: B008  # frozen
     ) -> Server:
         """A process of the side, forked where that was found to work and it is not to be alone from the start; with `cold` its
@@ -321,7 +321,7 @@ class Processes:
         step = "start"
         try:
             with self._forked(side, origin) as child:
-                child.send(Probe(device))
+                child.send(TryFork(device))
                 while True:
                     answer = child.receive(PROBE_DEVICE_S if step.startswith("device") else PROBE_STEP_S)
                     if isinstance(answer, Works):
@@ -341,7 +341,7 @@ class Processes:
         self,
         side: Prepared,
         origin: Origin,
-        place: Place | None = None,
+        place: GroupPlace | None = None,
         rank: Rank = Rank(),  # noqa: B008  # frozen
     ) -> Server:
         """A fork of the process that has imported the side's suite, which is started again where something has ended it."""
@@ -415,7 +415,7 @@ class Processes:
             self._origins.pop().close()
 
 
-def _fresh_server(place: Place | None) -> Callable[..., Server]:
+def _fresh_server(place: GroupPlace | None) -> Callable[..., Server]:
     words, fds = seated(place)
 
     def start(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from regress.files import scratch
-from regress.measure.wire import SCRIPT, Record, Recorded, Task
+from regress.measure.wire import SCRIPT, CaseRecorded, Record, Task
 from regress.model import Benchmark, Case, Failure
 from regress.run import plan
 from regress.run.environments import Prepared
@@ -56,7 +56,7 @@ def profiled(
         with tempfile.TemporaryDirectory(prefix="caches-", dir=scratch(), ignore_cleanup_errors=True) as cache:
             if benchmark.setup_cache_key is not None:
                 failure = visits.setup_cache(prepared, benchmark, Path(cache))
-            found = Recorded(failure=failure)
+            found = CaseRecorded(failure=failure)
             if failure is None:
                 timeout_s = plan.timeout_of(benchmark, job.default_timeout_s)
                 cached = cache if benchmark.setup_cache_key is not None else ""

@@ -29,6 +29,7 @@ from regress.run.environments import Prepared
 from regress.run.processes import Processes
 from regress.run.servers import LOG_TAIL_BYTES, Died
 from regress.run.shell import ended
+from regress.text.wording import reason
 
 OUTPUT, PYTHON = "{output}", "{python}"
 
@@ -37,7 +38,7 @@ Combination = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Ran:
+class ProgramRun:
     """One run of a program: what it has written, and what went wrong."""
 
     document: Document | None
@@ -60,7 +61,7 @@ class Programs:
         """By side and name."""
         self._benchmarks: dict[str, dict[str, Benchmark]] = {}
         """By side: those of its programs by name."""
-        self._first: dict[tuple[str, str, Combination], Ran] = {}
+        self._first: dict[tuple[str, str, Combination], ProgramRun] = {}
         """First runs, until the unmeasured visit has taken them."""
 
     # -- which cases there are -------------------------------------------------------------------------------------------
@@ -99,7 +100,7 @@ class Programs:
         try:
             found = benchmarks_of(documents, program.name)
         except DocumentError as error:
-            problems.append(_problem(program, Failure("error", f"{error.what}: {error.why}")))
+            problems.append(_problem(program, Failure("error", error.cause)))
             return {}
         return {name: _declared(each, program) for name, each in found.items()}
 
@@ -139,7 +140,7 @@ class Programs:
             yield task, _reply(task, benchmarks[task.name], ran, given.get((task.name, tuple(task.params))), len(tasks))
 
 
-def _reply(task: Task, benchmark: Benchmark, ran: Ran, found: Round | None, tasks: int) -> Proposal | Round:
+def _reply(task: Task, benchmark: Benchmark, ran: ProgramRun, found: Round | None, tasks: int) -> Proposal | Round:
     """What the run says of one of its cases, which has its part of the time."""
     protocol, seconds = Protocol(benchmark.metric, process=PROGRAM), ran.seconds / tasks
     failure = found.failure if found is not None else _missing(ran)
@@ -157,7 +158,7 @@ def _reply(task: Task, benchmark: Benchmark, ran: Ran, found: Round | None, task
     )
 
 
-def _missing(ran: Ran) -> Failure:
+def _missing(ran: ProgramRun) -> Failure:
     """Why there is nothing of a case."""
     what = "the program did not report this case"
     if ran.failure is None:
@@ -207,7 +208,7 @@ def _run(
     combination: Combination,
     limit_s: float,
     listing: bool = False,
-) -> Ran:
+) -> ProgramRun:
     """Run the program, or have it list its cases. All that it has started is ended with it."""
     home = Path(tempfile.mkdtemp(prefix="program-", dir=scratch()))
     words = program.list_command if listing else program.command
@@ -236,12 +237,12 @@ def _run(
         document, wrong = _read(output, program, listing)
         if document is None and failure is None:
             failure = replace(wrong, detail=said) if wrong is not None else None
-        return Ran(document, failure, time.monotonic() - began_s, started_at, process.pid)
+        return ProgramRun(document, failure, time.monotonic() - began_s, started_at, process.pid)
     except subprocess.TimeoutExpired:
         late = Failure("timeout", f"took longer than {limit_s:.3g} s", detail=_tail(log))
-        return Ran(None, late, time.monotonic() - began_s, started_at)
+        return ProgramRun(None, late, time.monotonic() - began_s, started_at)
     except OSError as error:
-        return Ran(None, Failure("error", _not_started(command[0], side, folder, error)))
+        return ProgramRun(None, Failure("error", _not_started(command[0], side, folder, error)))
     finally:
         shutil.rmtree(home, ignore_errors=True)
 
@@ -261,13 +262,13 @@ def _ended_badly(code: int, said: str) -> Failure:
 
 
 def _not_started(program: str, side: Prepared, folder: Path, error: OSError) -> str:
-    why = (error.strerror or str(error)).lower()
+    why = reason(error)
     there = "" if folder.is_dir() else f", because there is no folder {os.path.relpath(folder, side.tree)}"
     return f'{program} cannot be run on {side.side.label}: {why}{there}; set "build" in the configuration to build it'
 
 
 def _read(output: Path, program: Program, listing: bool) -> tuple[Document | None, Failure | None]:
-    """What it has written, or why that is no document. To the name of a file some append an ending, a file for each kind."""
+    """What it has written, or why that is no document. Some programs append endings to the name, a file for each kind."""
     if program.format not in (known := (*IMPORTED, *MAPPED)):
         return None, Failure("error", f"there is no format {program.format!r}; known are {', '.join(known)}")
     files = [output] if output.exists() else sorted(output.parent.glob(f"{output.name}.*"))

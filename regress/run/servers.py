@@ -171,8 +171,8 @@ class Handle(Interface):
 
 
 @dataclass(frozen=True)
-class Place:
-    """A seat in a group: its number, and the descriptors of the pipe from which its turns come and of all to hand over by."""
+class GroupPlace:
+    """A seat in a group: its number, the descriptor at which its turns arrive, and those that hand over to each seat."""
 
     number: int
     turn: int
@@ -193,7 +193,7 @@ Start = Callable[[WorkerEnds], Handle]
 """Starts the process behind the ends."""
 
 
-def seated(place: Place | None) -> tuple[tuple[str, ...], tuple[int, ...]]:
+def seated(place: GroupPlace | None) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """The arguments and descriptors by which an interpreter gets its seat."""
     if place is None:
         return (), ()
@@ -499,7 +499,7 @@ class ForkServer:
 
         return cls(starting, opening, reaper, interrupt)
 
-    def forking(self, place: Place | None = None) -> Start:
+    def forking(self, place: GroupPlace | None = None) -> Start:
         """Starts a worker, with a seat in a group where that is given."""
         more = (place.turn, *place.hands) if place is not None else ()
         return lambda ends: self._fork(ends, more, seat=0 if place is None else place.number)

@@ -20,7 +20,7 @@ POLL_S = 0.2
 """How long a lane that waits for a turn may take to notice Ctrl-C."""
 
 
-class Step(NamedTuple):
+class TurnStep(NamedTuple):
     """What a process is asked to do at a time."""
 
     tasks: Sequence[Task]
@@ -50,15 +50,15 @@ class Turns:
         others = [lane for lane in self._lanes if not apart(lane, gpus)]
         return len({*gpus}.union(*others)) if len(self._lanes) > 1 and others and not self.alone(task) else 1
 
-    def steps(self, tasks: Sequence[Task]) -> list[Step]:
+    def steps(self, tasks: Sequence[Task]) -> list[TurnStep]:
         """The tasks of one process, in their order. Between steps another lane may be alone, so one that is not is short;
         those that are come together, because each turn is waited for."""
         if len(self._lanes) < 2 or not self._cases:
-            return [Step(tasks)]
+            return [TurnStep(tasks)]
         alone = [task for task in tasks if self.alone(task)]
         return [
-            *(Step([task]) for task in tasks if not self.alone(task)),
-            *([Step(alone, alone=True)] if alone else ()),
+            *(TurnStep([task]) for task in tasks if not self.alone(task)),
+            *([TurnStep(alone, alone=True)] if alone else ()),
         ]
 
     @contextlib.contextmanager

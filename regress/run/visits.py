@@ -15,13 +15,13 @@ from regress.measure.wire import (
     Begin,
     Broken,
     CacheReady,
+    CaseRecorded,
     Ceilings,
     End,
     MeasureCeilings,
     Proposal,
     Ready,
     Record,
-    Recorded,
     SetupCache,
     Task,
     Visit,
@@ -61,7 +61,7 @@ class TimeIsOver(Exception):
 
 @dataclass
 class Visits:
-    """Asks processes of any side about the suite and its cases. What asks about cases raises TimeIsOver at `end_s`."""
+    """Asks processes of any side about the suite and its cases. Questions about cases raise TimeIsOver at `end_s`."""
 
     processes: Processes
     default_timeout_s: float = 60.0
@@ -162,7 +162,7 @@ class Visits:
             return Ceilings(failure=Failure("error", died.reason, detail=died.log))
         return found if isinstance(found, Ceilings) else Ceilings(failure=Failure("error", found.failure.message))
 
-    def record(self, side: Prepared, record: Record) -> Recorded:
+    def record(self, side: Prepared, record: Record) -> CaseRecorded:
         """What came of profiling a case in a process of its own."""
         limit_s = record.task.timeout_s + RECORD_GRACE_S
         try:
@@ -170,13 +170,13 @@ class Visits:
                 server.send(record)
                 found = server.receive(limit_s)
         except TimedOut:
-            return Recorded(failure=Failure("timeout", f"took longer than {limit_s:.3g} s"))
+            return CaseRecorded(failure=Failure("timeout", f"took longer than {limit_s:.3g} s"))
         except Died as died:
             kind = "signal" if died.returncode < 0 else "error"
-            return Recorded(failure=Failure(kind, died.reason, detail=died.log))
+            return CaseRecorded(failure=Failure(kind, died.reason, detail=died.log))
         if isinstance(found, WrongCode):
             raise _wrong_code(side, found)
-        return found if isinstance(found, Recorded) else Recorded(failure=found.failure)
+        return found if isinstance(found, CaseRecorded) else CaseRecorded(failure=found.failure)
 
     # -- cases -----------------------------------------------------------------------------------------------------------
 
@@ -192,9 +192,9 @@ class Visits:
     def visit(
         self, side: Prepared, tasks: Sequence[Task], benchmarks: Mapping[str, Benchmark], turns: Turns | None = None
     ) -> Iterator[tuple[Task, Proposal | Round]]:
-        """Each task and its reply. Tasks that need a process of their own come last: by their metric, or because the benchmark
-        was found to change what others in its process would notice. Of the others those come last that take a turn alone. Last
-        of all programs are run."""
+        """Each task and its reply. Tasks that need a process of their own come last: because of their metric, or because the
+        benchmark changes what others in its process would notice. Among the others, those measured alone come last. Programs
+        run after everything else."""
         turns = turns or Turns()
         by_programs = [task for task in tasks if benchmarks[task.name].program]
         tasks = [task for task in tasks if not benchmarks[task.name].program]
@@ -212,8 +212,8 @@ class Visits:
                     yield from self._run_of_program(side, run)
 
     def _run_of_program(self, side: Prepared, tasks: Sequence[Task]) -> Iterator[tuple[Task, Proposal | Round]]:
-        """Replies to tasks that one run of a program answers. Where no process of ours has visited anything, what is known of
-        the side's are the facts of the one that has imported the suite, and what the program says of the device."""
+        """Replies to tasks that one run of a program answers. If no process of ours has visited anything, the side's facts are
+        those of the process that imported the suite, and what the program says of the device."""
         name, processes = side.side.name, self.processes
         self.imported[name] = True  # it runs what the side has built
         for task, reply in self.programs.visit(processes, side, tasks, self._within):
@@ -254,7 +254,7 @@ class Visits:
         references: Sequence[str],
         turns: Turns,
     ) -> Iterator[tuple[Task, Round]]:
-        """Replies to cases that share a group, and another one wherever something ends it."""
+        """Replies to cases that share a group; after something ends it, the next cases get another one."""
         left = list(cases)
         while left:
             self._end_if_over()
@@ -318,7 +318,7 @@ class Visits:
     def _group(
         self, side: Prepared, tasks: Sequence[Task], benchmarks: Mapping[str, Benchmark], turns: Turns
     ) -> Iterator[tuple[Task, Proposal | Round]]:
-        """Replies to tasks that share a process, and another one wherever something ends it."""
+        """Replies to tasks that share a process; after something ends it, the next tasks get another one."""
         left = list(tasks)
         while left:
             done = 0

@@ -96,14 +96,14 @@ class Explaining:
         try:
             self._keep(found)
         except StoreError as error:
-            self.unkept[": ".join(filter(None, (error.what, error.why)))] = None
+            self.unkept[error.cause] = None
 
     def _explained(self, compared: Comparison) -> Explained:
         found = Explained(compared, None, files=self.files, commits=self.commits)
         try:
             base, head = self._profiles(compared)
         except RegressError as error:
-            return replace(found, warnings=(": ".join(filter(None, (error.what, error.why))),))
+            return replace(found, warnings=(error.cause,))
         middle = [statistics.median_low(sorted(each.call_s for each in side)) for side in (base, head)]
         before, after = (
             next(each for each in side if each.call_s == call_s)

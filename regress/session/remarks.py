@@ -15,6 +15,8 @@ from regress.text.wording import counted
 if TYPE_CHECKING:
     from regress.run.execute import Job, JobResult
 
+SCRIPTED = "the device is scripted: times are stated by the code, not measured"
+
 
 def remarks(config: Config, measured: JobResult, job: Job, ceilings: Ceilings) -> list[str]:
     """What the reader should know about how it was measured."""
@@ -35,7 +37,7 @@ def remarks(config: Config, measured: JobResult, job: Job, ceilings: Ceilings) -
         several = f"{counted(len(beside), 'case')} measured together with other GPUs"
         found.append(f"host_time and wall_time are left out of {several}: they share the host")
     if any(facts.get("scripted") for facts in measured.facts.values()):
-        found.append("the device is scripted: times are stated by the code, not measured")
+        found.append(SCRIPTED)
     return found
 
 

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-__all__ = ["correction", "counted", "first_of", "more_with_v", "near_names", "nearest", "plural", "quoted"]
+__all__ = ["correction", "counted", "first_of", "more_with_v", "near_names", "nearest", "plural", "quoted", "reason"]
 
 
 def counted(number: int, noun: str) -> str:
@@ -33,6 +33,11 @@ def first_of(names: Iterable[object], most: int = 1) -> str:
 def more_with_v(count: int) -> str:
     """The line below a list of which `count` items are not shown."""
     return f"… and {count} more with -v"
+
+
+def reason(error: OSError) -> str:
+    """Why the system refused: "no space left on device"."""
+    return (error.strerror or str(error)).lower()
 
 
 # -- what may have been meant --------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import Literal
 
 from regress.errors import ProfileError
 from regress.model import ApiUse, Bottleneck, Bound, CallProfile, Case, KernelUse, Totals
+from regress.text.wording import reason
 from regress.traces.calls import call_profile
 from regress.traces.names import labels
 from regress.traces.nsys_stats import Stats
@@ -42,9 +43,7 @@ def kind_of(path: Path) -> Kind:
         with path.open("rb") as file:
             head = file.read(_HEAD)
     except OSError as error:
-        raise ProfileError(
-            f"{path} cannot be read", why=(error.strerror or str(error)).lower(), fix="name an export"
-        ) from None
+        raise ProfileError(f"{path} cannot be read", why=reason(error), fix="name an export") from None
     if head.startswith(b"SQLite format 3\0"):
         return "nsys"
     text = _decoded(head)
@@ -58,9 +57,7 @@ def text_of(path: Path) -> str:
     try:
         return _decoded(path.read_bytes())
     except OSError as error:
-        raise ProfileError(
-            f"{path} cannot be read", why=(error.strerror or str(error)).lower(), fix="name an export"
-        ) from None
+        raise ProfileError(f"{path} cannot be read", why=reason(error), fix="name an export") from None
 
 
 def _decoded(data: bytes) -> str:

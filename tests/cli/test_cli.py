@@ -237,7 +237,7 @@ def test_what_cannot_be_delivered_does_not_look_like_a_verdict(project: Callable
     good = tmp_path / "good.json"
     result = p.regress("config", "--output", "text=/dev/full", "--output", f"json={good}", "--format", "json")
     assert result.code == 2
-    assert result.err.splitlines()[:2] == ["error: cannot write /dev/full", "why:   No space left on device"]
+    assert result.err.splitlines()[:2] == ["error: cannot write /dev/full", "why:   no space left on device"]
     assert json.loads(result.out) == json.loads(good.read_text()), "everything else is delivered"
     full = shell(p.root, "regress config > /dev/full")
     assert full.code == 2

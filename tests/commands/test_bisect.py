@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 import pytest
 
-from regress.commands.bisect.case import one_case
+from regress.commands.bisect import one_case
 from regress.commands.bisect.ledger import FILE, NAME, Judged, Probed, SavedBisection
 from regress.commands.bisect.search import CommitSearch
 from regress.commands.sweep.reporting import _next as after_sweep

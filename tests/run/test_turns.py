@@ -13,7 +13,7 @@ from regress.measure.wire import Task
 from regress.model import Case
 from regress.run.gpus import Gpu
 from regress.run.servers import Interrupt
-from regress.run.turns import Step, Turns
+from regress.run.turns import Turns, TurnStep
 
 LANES = [(Gpu(name),) for name in "abcd"]
 
@@ -41,7 +41,11 @@ def tasks(*names: str) -> list[Task]:
 def test_what_is_alone_comes_last_and_at_a_stretch() -> None:
     one, quiet, two, other = tasks("one", "quiet", "two", "other")
     turns = Turns(LANES[:2], {Case("quiet"), Case("other")})
-    assert turns.steps([one, quiet, two, other]) == [Step([one]), Step([two]), Step([quiet, other], alone=True)]
+    assert turns.steps([one, quiet, two, other]) == [
+        TurnStep([one]),
+        TurnStep([two]),
+        TurnStep([quiet, other], alone=True),
+    ]
     assert [turns.beside(each, LANES[0]) for each in (one, quiet)] == [2, 1]
 
 
@@ -58,7 +62,7 @@ def test_how_many_gpus_measure_is_counted_without_what_waits_for_them() -> None:
 @pytest.mark.parametrize("turns", [Turns(), Turns(LANES[:1], {Case("quiet")}), Turns(LANES[:2])])
 def test_where_nobody_has_to_wait_a_process_gets_all_at_once(turns: Turns) -> None:
     both = tasks("one", "quiet")
-    assert turns.steps(both) == [Step(both)]
+    assert turns.steps(both) == [TurnStep(both)]
 
 
 def waits(turns: Turns, number: int) -> None:

@@ -1,7 +1,5 @@
 """`regress bisect`: the commit that made a case slower or fail, or use more memory, among those between a good and a bad one.
 
-case     the one case that is looked at
-line     the commits between two others, and what a merge has brought along
 meter    two commits measured in turn
 ledger   what was measured, kept for the next time
 search   a line of commits, searched
@@ -13,17 +11,17 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from regress.commands.bisect.case import one_case
 from regress.commands.bisect.ledger import SavedBisection
 from regress.commands.bisect.meter import Meter
 from regress.commands.bisect.past import recorded_weights
 from regress.commands.bisect.search import CommitSearch
 from regress.commands.bisect.telling import bisection, estimate, probe_words, probes, remark
-from regress.errors import Exit, NothingMeasured, StoreError
+from regress.errors import Exit, NothingMeasured, RegressError, StoreError
 from regress.git import line_between, merged_by
 from regress.history import keep_confirmed
 from regress.model import Bisection, Case, Commit, Contrast, Report
@@ -31,8 +29,11 @@ from regress.run.execute import Watcher, discover
 from regress.run.plan import cases_of
 from regress.run.problems import where_searched
 from regress.session import Request, Session, check_metric
-from regress.text.wording import counted, quoted
+from regress.text.wording import counted, first_of, near_names, quoted
 from regress.units import format_duration
+
+NEAR = 3
+"""Names that a message offers."""
 
 
 def bisect(
@@ -275,3 +276,42 @@ def _suggestions(
         ends = found.parent.short, found.found[-1].short
         return [("again", quoted("regress", "check", *ends, *again, "-b", str(found.case)))]
     return []
+
+
+# -- the case ------------------------------------------------------------------------------------------------------------
+
+
+def one_case(words: str, cases: Sequence[Case]) -> Case:
+    """The case of that name; the only one of the benchmark of that name; or the only one that the regular expression matches.
+
+    Raises NothingMeasured if there is none, RegressError where there are several.
+    """
+    for found in (
+        [each for each in cases if str(each) == words],
+        [each for each in cases if each.name == words],
+        _matching(words, cases),
+    ):
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise RegressError(
+                f"{words!r} is {len(found)} cases; bisect takes one",
+                why=first_of(found, NEAR),
+                fix=f"name one: {quoted(str(found[0]))}",
+            )
+    near = near_names(words, [*map(str, cases), *(each.name for each in cases)], NEAR)
+    raise NothingMeasured(
+        f"there is no case {words!r}",
+        why=f"the suite has {len(cases)} cases, and no similar name"
+        if not near
+        else "it is neither a name nor a pattern that matches",
+        fix="name " + " or ".join(near) if near else "regress list",
+    )
+
+
+def _matching(words: str, cases: Sequence[Case]) -> list[Case]:
+    try:
+        pattern = re.compile(words)
+    except re.error:
+        return []
+    return [each for each in cases if pattern.search(str(each))]

@@ -73,7 +73,7 @@ class Meter:
             head, _ = self.prepare(commit, "head")
             found = self.measure(good, head, steps)
         except (BuildFailed, NothingMeasured) as error:
-            raise CommitSkipped(f"{error.what}: {error.why}" if error.why else error.what) from error
+            raise CommitSkipped(error.cause) from error
         if self.case not in found.cases.get("head", ()) and not found.interrupted:
             why = "; ".join(each.message for each in found.problems if each.fatal)
             raise CommitSkipped("it does not have the case" + (f": {why}" if why else ""))

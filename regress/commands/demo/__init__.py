@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from regress.errors import RegressError
-from regress.text.wording import quoted
+from regress.text.wording import quoted, reason
 
 from .files import commits as commits_of
 from .repository import DemoRepository
@@ -65,7 +65,7 @@ def create(directory: Path, commits: int = LEAST_COMMITS, scripted: bool | None 
     except BaseException as error:  # Ctrl-C too: half a demo would be in the way of the next one
         _clear(directory)
         if isinstance(error, OSError):
-            why = (error.strerror or str(error)).lower()
+            why = reason(error)
             raise RegressError(f"cannot write {directory}", why=why, fix="regress demo OTHER_FOLDER") from error
         raise
     return DemoCreated(directory, commits, scripted, f"cd {quoted(directory)} && regress check HEAD~1")

@@ -44,7 +44,7 @@ def doctor(request: Request, watcher: Watcher) -> Report:
             checks += _suite(session, watcher)
         checks += _places(session)
     except RegressError as error:
-        checks.append(Check("configuration", "fail", _what(error), error.fix))
+        checks.append(Check("configuration", "fail", error.cause, error.fix))
     failed = any(check.state == "fail" for check in checks)
     return Report(
         command="doctor",
@@ -161,13 +161,13 @@ def _repository(session: Session) -> Iterator[Check]:
     try:
         repository = session.repository
     except RegressError as error:
-        yield Check("repository", "fail", _what(error), error.fix)
+        yield Check("repository", "fail", error.cause, error.fix)
         return
     try:
         revision, how = repository.default_base(session.own_paths)
         base = repository.resolve(revision)
     except RegressError as error:
-        yield Check("repository", "warn", _what(error), error.fix)
+        yield Check("repository", "warn", error.cause, error.fix)
         return
     yield Check("repository", "ok", f"{repository.root}; a check would compare with {base.short} ({how})")
 
@@ -177,7 +177,7 @@ def _suite(session: Session, watcher: Watcher) -> Iterator[Check]:
         side = session.prepare(session.tree_side("head"), watcher)
         found = discover(session.job((side,), 1), side)
     except RegressError as error:
-        yield Check("suite", "fail", _what(error), error.fix)
+        yield Check("suite", "fail", error.cause, error.fix)
         return
     on_device = sum(each.needs_device for each in found.benchmarks)
     fatal = [each for each in found.problems if each.fatal]
@@ -216,7 +216,3 @@ def _place(name: str, folder: Path) -> Check:
     if free < FREE_BYTES:
         return Check(name, "warn", f"{folder} has {free / 2**30:.1f} GiB free", "make room, or set cache_dir")
     return Check(name, "ok", f"{folder}, {free / 2**30:.0f} GiB free")
-
-
-def _what(error: RegressError) -> str:
-    return f"{error.what} ({error.why})" if error.why else error.what

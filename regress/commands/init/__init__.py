@@ -3,6 +3,7 @@
 files.py        what is written where there is nothing
 text.py         the text of asv.conf.json, and how the block of our settings gets into one that is there
 classified.py   which cases are CPU and which CUDA, and with which synchronizes
+described.py    the report on a suite: what a check of it takes, and what to look after
 """
 
 from __future__ import annotations
@@ -19,31 +20,22 @@ from typing import Any, NamedTuple
 
 from regress import config as configuration
 from regress.commands.init import files
-from regress.commands.init.classified import MOVABLE, Classified, Kind, classify
+from regress.commands.init.classified import Classified, classify
+from regress.commands.init.described import ABOUT, described, selected, untried
 from regress.commands.init.text import File, block
-from regress.compare.confirming import LOOKS
 from regress.config import environment as environment_of
-from regress.errors import BuildFailed, NothingMeasured, RegressError, RevisionError, StoreError, exits
+from regress.errors import BuildFailed, NothingMeasured, RegressError, RevisionError, StoreError
 from regress.git import Repository, open_repository
 from regress.history.kept import StateFile
-from regress.model import DEFAULT_ENVIRONMENT, Case, Check, Report, Side
+from regress.model import DEFAULT_ENVIRONMENT, Check, Report, Side
 from regress.run.environments import Prepared
 from regress.run.execute import Watcher
 from regress.session import Request, Session
-from regress.session.remarks import device_line
-from regress.text.wording import counted, first_of, quoted
-from regress.units import budget_words, format_duration
+from regress.text.wording import quoted
 
-__all__ = ["init"]
-
-ABOUT = "    # "
-"""Between a command and how long it takes: a shell takes no notice of that."""
-COMPILED = ("*.so", "*.pyd")
 BUDGET_S = 60.0
 FILE, FORMAT, KEPT = "classified.json", 3, 20
 """In the cache: the settings found last, which `--write` adds, and what was not tried, of this many states of suites."""
-NO_PROJECT = {"build", "dist", "env", "venv", "site-packages", "node_modules"}
-"""Folders whose compiled files are not the project's own."""
 
 
 class LookedOver(NamedTuple):
@@ -110,12 +102,11 @@ def _of_new_configuration(session: Session, directory: Path, watcher: Watcher, b
     try:
         seen = _classified(session, session.prepare(_side(session), watcher), watcher, budget_s)
     except RegressError as error:
-        what = f"{error.what} ({error.why})" if error.why else error.what
-        return Report("init", (error.exit_code,), "FAIL", checks=(Check("suite", "fail", what, error.fix),))
+        return Report("init", (error.exit_code,), "FAIL", checks=(Check("suite", "fail", error.cause, error.fix),))
     patterns = [] if seen.interrupted else seen.patterns()
     if patterns:
         files.write_configuration(directory, session.repository, patterns)
-    return _described(session, seen)
+    return described(session, seen)
 
 
 def _of_existing(session: Session, file: File, watcher: Watcher, write: bool, budget_s: float) -> Report:
@@ -124,11 +115,11 @@ def _of_existing(session: Session, file: File, watcher: Watcher, write: bool, bu
     kept = StateFile(session.cache / FILE, "suites", LookedOver, FORMAT)
     known = kept.read().get(key) if write else None
     if known is not None:  # looked over before, and nothing has changed since
-        checks = (*_added(session, file, known.found), *_untried(session, known.left))
+        checks = (*_added(session, file, known.found), *untried(session, known.left))
         return Report("init", checks=checks, suggestions=(("then", "regress check"),))
     used, prepared, told = _prepared(session, watcher)
     seen = _classified(used, prepared, watcher, budget_s)
-    report = _described(used, seen)
+    report = described(used, seen)
     report = replace(report, checks=(*told, *report.checks))
     if seen.interrupted:
         return report
@@ -147,7 +138,7 @@ def _of_existing(session: Session, file: File, watcher: Watcher, write: bool, bu
     report = replace(report, block=shown)
     if file.has_block:
         return report
-    write_it = quoted("regress", "init", "--write", *_selected(session))
+    write_it = quoted("regress", "init", "--write", *selected(session))
     return replace(report, suggestions=(("next", write_it), *report.suggestions))
 
 
@@ -180,7 +171,7 @@ def _prepared(session: Session, watcher: Watcher) -> tuple[Session, Prepared, tu
             raise
         overrides = {**session.request.overrides, "environment": DEFAULT_ENVIRONMENT}
         other = Session(replace(session.request, overrides=overrides))
-        what = f"{error.what} ({error.why}); tried in a worktree under this interpreter instead"
+        what = f"{error.cause}; tried in a worktree under this interpreter instead"
         check = Check("environment", "warn", what, error.fix)
         return other, other.prepare(_side(other), watcher), (check,)
 
@@ -202,114 +193,9 @@ def _state(session: Session) -> str:
         repository.resolve("HEAD").sha,
         *(f"{path} {path.lstat().st_mtime_ns}" for path in changed if path.exists()),
         *session.devices.uuids,
-        *_selected(session),
+        *selected(session),
     ]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
-
-
-def _selected(session: Session) -> list[str]:
-    return [word for pattern in session.request.patterns for word in ("-b", pattern)]
-
-
-def _described(session: Session, seen: Classified) -> Report:
-    """The report on a suite: what it is made of, what a check of it takes, and what to look after."""
-    measured, rounds = seen.measured, session.config.settings.check_rounds or LOOKS[0]
-    took = f"about {format_duration(seen.check_s(rounds), rough=True)}"
-    plan = f"{counted(seen.cases, 'case')}, {counted(rounds, 'round')} a side, builds apart"
-    known = any(each.failure is None for each in seen.rounds)
-    estimate = (Check("a check", "ok", f"{took}: {plan}"),) if known else ()
-    fatal = any(problem.fatal for problem in seen.problems)
-    hopeless = bool(seen.kinds) and set(seen.kinds.values()) == {Kind.FAILED}
-    codes = exits(interrupted=seen.interrupted, nothing=hopeless, failed=fatal)
-    return Report(
-        command="init",
-        exit_codes=codes,
-        state=codes[0].word if codes[0] else "",
-        machine=session.machine,
-        device=device_line(measured.facts.get("head", {}), measured.rounds),
-        checks=() if seen.interrupted else (*estimate, *_doubts(session, seen)),
-        counts={kind.name.lower(): number for kind, number in seen.counts.items()},
-        cases=seen.cases,
-        remark=seen.words,
-        problems=seen.problems,
-        suggestions=_next(session, seen, rounds),
-        warnings=(*session.config.warnings, *measured.warnings),
-    )
-
-
-def _next(session: Session, seen: Classified, rounds: int) -> tuple[tuple[str, str], ...]:
-    """What to run next, and about how long it takes by what was measured."""
-    good = [Case(each.name, tuple(each.params)) for each in seen.rounds if each.failure is None]
-    left = seen.cases - len(seen.kinds) - seen.given_up
-    more = (("go on", _further(session)),) if left > 0 else ()
-    if not good:
-        return (*more, ("next", "regress doctor"))
-    one, asked = min(map(str, good)), _selected(session)
-    settings = session.config.settings
-    check_s, run_s = seen.check_s(rounds), seen.check_s(settings.run_rounds) / 2
-    longer = ("--budget", budget_words(check_s)) if check_s > settings.budget_s else ()
-    return (
-        *more,
-        ("try", quoted("regress", "check", "-b", one) + _about(seen.check_s(rounds, 1))),
-        ("then", quoted("regress", "check", *longer, *asked) + _about(check_s)),
-        ("keep", quoted("regress", "run", *asked) + _about(run_s)),
-    )
-
-
-def _about(seconds: float) -> str:
-    return f"{ABOUT}about {format_duration(seconds, rough=True)}"
-
-
-def _doubts(session: Session, seen: Classified) -> list[Check]:
-    """What the reader has to see to, or should know before adding the block."""
-    found = _untried(session, seen.left)
-    facts, counts = seen.measured.facts.get("head", {}), seen.counts
-    if "no_device" in facts:
-        what = f"{facts['no_device']}; only a GPU shows which time_* use CUDA"
-        found.append(Check("CUDA device", "warn", what, "regress init, on a machine with a GPU"))
-    if Kind.UNKNOWN in counts:
-        what = f"calls cannot be counted here: {counted(counts[Kind.UNKNOWN], 'time_* case')} may or may not use CUDA"
-        found.append(Check("CUDA device", "warn", what, 'name those that are in "cuda" under "regress"'))
-    mixed = {case.name for case, kind in seen.kinds.items() if kind in MOVABLE}
-    mixed &= {case.name for case, kind in seen.kinds.items() if kind is Kind.CPU}
-    if mixed:
-        what = f"{counted(len(mixed), 'benchmark')} with cases on the CPU too, which keep wall time: {', '.join(sorted(mixed))}"
-        found.append(Check("cuda", "ok", what))
-    units, patterns = seen.undirected()
-    patterns = [each for each in patterns if each not in session.config.settings.better]
-    if patterns:
-        what = f"no change in {', '.join(each or 'no unit' for each in units)} is known to be worse or better"
-        line = json.dumps({**session.config.settings.better, **dict.fromkeys(patterns, "lower")})
-        found.append(
-            Check("better", "warn", what, f'"better": {line} under "regress", with "higher" where more is better')
-        )
-    failed = [case for case, kind in seen.kinds.items() if kind is Kind.FAILED]
-    if failed:
-        failure = next(each.failure for each in seen.rounds if each.failure and each.failure.kind != "skipped")
-        what = f"{counted(len(failed), 'case')}, the first of them {failed[0]}: {failure.message}"
-        found.append(Check("failing", "warn", what, quoted("regress", "run", "--quick", "-b", str(failed[0]))))
-    compiled = [] if session.config.settings.build or session.repository.is_bare else _compiled(session.repository)
-    if compiled:
-        what = f"git does not have {first_of(compiled)}, and a commit's worktree has what git has"
-        found.append(Check("build", "warn", what, 'set the command that compiles it: "build" under "regress"'))
-    return found
-
-
-def _untried(session: Session, left: str) -> list[Check]:
-    """The word that not all cases were tried, where that is so, and how to go on."""
-    return [Check("budget", "warn", left, _further(session))] if left else []
-
-
-def _further(session: Session) -> str:
-    return quoted("regress", "init", "--budget", "10m", *_selected(session))
-
-
-def _compiled(repository: Repository) -> list[str]:
-    """Compiled files of the working tree that git does not have, without those of environments and build folders."""
-    names = repository.not_in_git(*COMPILED)
-    return [
-        name for name in names if not any(part in NO_PROJECT or part.startswith(".") for part in Path(name).parts[:-1])
-    ]
 
 
 # -- the block -----------------------------------------------------------------------------------------------------------

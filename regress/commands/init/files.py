@@ -11,7 +11,7 @@ from pathlib import Path
 from regress.commands.init.text import configuration
 from regress.errors import RegressError
 from regress.git import Repository
-from regress.text.wording import quoted
+from regress.text.wording import quoted, reason
 
 USUAL_SUITES = ("benchmarks", "asv_bench/benchmarks", "asv_bench")
 OWN_SUITE = "asv_benchmarks"
@@ -130,5 +130,5 @@ def write(path: Path, text: str, overwrite: bool = False) -> None:
             file.write(text)
     except OSError as error:
         raise RegressError(
-            f"cannot write {path}", why=error.strerror or str(error), fix=quoted("chmod", "u+w", path.parent)
+            f"cannot write {path}", why=reason(error), fix=quoted("chmod", "u+w", path.parent)
         ) from error

@@ -16,7 +16,7 @@ from regress.run.problems import where_searched
 from regress.run.profiled import CALLS, profiled
 from regress.run.unmatched import nothing_matches
 from regress.session import Request, Session
-from regress.session.remarks import device_line
+from regress.session.remarks import SCRIPTED, device_line
 from regress.session.throughput import declares_work, throughput, work_of
 from regress.text.wording import counted, first_of
 from regress.traces import chrome
@@ -212,7 +212,7 @@ class _Profiler:
         if self.ceilings.failure is not None:
             yield f"some shares of the device's peak are unknown: {self.ceilings.failure.message}"
         if self.facts.get("scripted"):
-            yield "the device is scripted: times are stated by the code, not measured"
+            yield SCRIPTED
 
 
 def _with_shares(found: list[CallProfile], benchmarks: Mapping[str, Benchmark]) -> list[CallProfile]:

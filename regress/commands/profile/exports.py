@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from regress.commands.check import policy
+from regress.commands.check import with_verdicts
+from regress.commands.documents import settings_of
 from regress.compare import compare, overall
-from regress.config import find
 from regress.errors import RegressError
 from regress.history import Store
-from regress.model import Machine, Report, Settings
+from regress.model import Machine, Report
 from regress.profiles import Profile, read
 from regress.session import Request, Session
 from regress.session.recorder import DEVICE_FACTS
-from regress.session.remarks import device_line
+from regress.session.remarks import SCRIPTED, device_line
 from regress.text.wording import counted, first_of
 from regress.traces.rounds import benchmarks_of, rounds_of
 
@@ -86,7 +86,7 @@ def _warnings(exports: Sequence[Profile]) -> list[str]:
         if each.pending:
             found.append(f"{each.pending} entries were not done when the export was written")
         if each.facts.get("scripted"):
-            found.append("the device is scripted: times are stated by the code, not measured")
+            found.append(SCRIPTED)
     return list(dict.fromkeys(found))
 
 
@@ -96,7 +96,7 @@ def _warnings(exports: Sequence[Profile]) -> list[str]:
 def _compared(
     request: Request, heads: Sequence[Profile], bases: Sequence[Profile], words: Sequence[str], against: Sequence[str]
 ) -> Report:
-    settings = _settings(request)
+    settings = settings_of(request)
     base_rounds, head_rounds = rounds_of("base", bases), rounds_of("head", heads)
     base_defined, head_defined = benchmarks_of(bases), benchmarks_of(heads)
     comparisons = compare(base_rounds, head_rounds, head_defined, settings, base_defined)
@@ -108,30 +108,15 @@ def _compared(
             f"an export is one round, and there is {' and '.join(few)}: a change is visible, but cannot be told from noise; "
             "export more runs of each side"
         )
-    return Report(
+    report = Report(
         command="compare",
-        exit_codes=summed.exit_codes,
-        state=summed.state,
         machine=Machine(heads[0].machine),
         device=device_line(heads[0].facts, head_rounds),
         plan=f"{first_of(against)} (base) against {first_of(words)} (head)",
         profile=heads[-1],
-        comparisons=comparisons,
-        counts=summed.counts,
-        cases=summed.cases,
-        geomean=summed.geomean,
-        noise_floor=summed.noise_floor,
-        min_detectable=summed.min_detectable,
         warnings=tuple(warnings),
-        policy=policy(settings, request.strict),
     )
-
-
-def _settings(request: Request) -> Settings:
-    """Those of the configuration; if there is none, the defaults and what the command line says."""
-    if request.config_file is None and find(request.start) is None:
-        return replace(Settings(), **request.overrides)
-    return Session(request).config.settings
+    return with_verdicts(report, comparisons, summed, settings, request.strict)
 
 
 # -- the history ---------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from regress.run.plain import Plain, plain
 from regress.run.profiled import trace_name
 from regress.run.watched import Ended, watched
 from regress.session import Request, Session
-from regress.text.wording import counted
+from regress.text.wording import counted, reason
 from regress.traces import ncu
 from regress.traces.metered import devices, metered
 
@@ -130,7 +130,7 @@ class _Meter:
             if failure is None and not ended.interrupted:
                 if ncu.is_of_the_machine(ended.output) or len(self.chosen.cases) == 1:
                     raise _nothing(error) from None
-                failure = Failure("error", ": ".join(filter(None, (error.what, error.why))), detail=_end_of(ended))
+                failure = Failure("error", error.cause, detail=_end_of(ended))
             return Metered(case, self.calls, failure=failure), ended.interrupted
         return replace(found, report=str(report), failure=failure), ended.interrupted
 
@@ -145,7 +145,7 @@ class _Meter:
         try:
             return watched(words, program.variables, log, timeout_s, seen)
         except OSError as error:
-            why = (error.strerror or str(error)).lower()
+            why = reason(error)
             raise NothingMeasured(f"{self.tool} cannot be started", why=why, fix=f"{self.tool} --version") from None
 
     def _read(self, case: Case, report: Path, table: Path, ended: Ended) -> Metered:

@@ -67,7 +67,7 @@ FLUSH_TIMES = 2
 """A flush writes this many times the L2 cache."""
 
 
-class _Threads(threading.local):
+class _Attached(threading.local):
     attached = False
     """Whether the thread has a context."""
 
@@ -86,7 +86,7 @@ class CudaBackend(DeviceBackend):
         self._context: Optional[ctypes.c_void_p] = None
         self._stream = ctypes.c_void_p(DEFAULT_STREAM)
         self._streams: Dict[int, ctypes.c_void_p] = {}
-        self._threads = _Threads()
+        self._threads = _Attached()
         # Made once: the profiler asks for them at every entry.
         self._elapsed_ms, self._capture_status = ctypes.c_float(), ctypes.c_int()
         self._elapsed_at, self._capture_at = ctypes.byref(self._elapsed_ms), ctypes.byref(self._capture_status)

@@ -120,7 +120,7 @@ class ScriptedTracer(Tracer):
         return over
 
 
-class _Lane:
+class _ScriptedLane:
     """While it is open, another stream is the current one."""
 
     def __init__(self, backend: FakeBackend, stream: int) -> None:
@@ -242,7 +242,7 @@ class FakeBackend(DeviceBackend):
         return self.host_s
 
     def lanes(self, count: int) -> List[ContextManager[object]]:
-        return [_Lane(self, FIRST_LANE + number if number else 0) for number in range(count)]
+        return [_ScriptedLane(self, FIRST_LANE + number if number else 0) for number in range(count)]
 
     def use_stream(self, stream: int) -> int:
         """Make a stream the current one; the one before is returned."""

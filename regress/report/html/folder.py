@@ -31,6 +31,7 @@ from regress.report.html.badge import BADGE, badge
 from regress.report.html.feed import FEED, Known, feed
 from regress.report.html.page import page, page_stamp, script_of
 from regress.sharing import shared
+from regress.text.wording import reason
 
 if TYPE_CHECKING:
     from regress.report.progress import Progress
@@ -242,4 +243,4 @@ def write_alone(path: Path, option: str, text: str) -> None:
 
 
 def _unwritten(path: Path, error: OSError, fix: str = FIX) -> RegressError:
-    return RegressError(f"cannot write {path}", why=(error.strerror or str(error)).lower(), fix=fix)
+    return RegressError(f"cannot write {path}", why=reason(error), fix=fix)

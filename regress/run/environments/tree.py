@@ -148,8 +148,8 @@ def _lacking_words(names: Sequence[str]) -> str:
 
 
 def unbuilt(side: Prepared, failure: str) -> str:
-    """The compiled file that an import failed for want of: one that the invoking checkout has and the side's tree has not, with
-    its name in the failure's message. Empty if there is none."""
+    """The compiled file whose lack made an import fail: the invoking checkout has it, the side's tree does not, and its name is
+    in the failure's message. Empty if there is none."""
     for root, own in zip(side.checkout, side.import_roots, strict=False):
         for ending in EXTENSIONS:
             for path in root.rglob(f"*{ending}"):
