@@ -58,7 +58,7 @@ class Implementations:
     def _needs_flash(self) -> None:
         try:
             # Few tokens, so that it cannot be memory that is missing.
-            flash(*(each[:, :, :16] for each in (self.q, self.k, self.v)))
+            flash(*(row[:, :, :16] for row in (self.q, self.k, self.v)))
         except RuntimeError as error:
             raise NotImplementedError(f"no flash attention here: {error}") from error
 

@@ -50,8 +50,8 @@ def needs_compiler() -> None:
 def compiled(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
     """What torch.compile makes of it, for each size by itself: else the code would depend on which one came first."""
     needs_compiler()
-    found: Callable[..., torch.Tensor] = torch.compile(function, dynamic=False)
-    return found
+    made: Callable[..., torch.Tensor] = torch.compile(function, dynamic=False)
+    return made
 
 
 def package(name: str) -> Any:

@@ -100,8 +100,8 @@ class History:
         self.side = Side("head", Commit("3f2c1ab9" * 5, "Fuse the epilogue", "Ada", 1.7e9), "HEAD")
         self.machine = Machine("here")
         self.taken = taken("head", 40)
-        for each in self.taken:
-            self.append(each)
+        for round in self.taken:
+            self.append(round)
         axis = [str(case) for case in range(40)]
         known = Benchmark(NAME, "time", "seconds", [axis], ["case"], "1", "gpu_time", True)
         self.store.finish(self.side, self.machine, "env", python="3", benchmarks={NAME: known})
@@ -109,8 +109,8 @@ class History:
     def teardown(self) -> None:
         self.folder.cleanup()
 
-    def append(self, each: Round) -> None:
-        self.store.append(self.side, self.machine, "env", each)
+    def append(self, round: Round) -> None:
+        self.store.append(self.side, self.machine, "env", round)
 
     def time_append(self) -> None:
         self.append(self.taken[0])

@@ -43,13 +43,13 @@ def commands() -> str:
 
 def _command(command: click.Command, program: click.Group) -> str:
     context = click.Context(command, click.Context(program, info_name="regress"), info_name=command.name)
-    records = [record for each in command.params if (record := each.get_help_record(context)) is not None]
+    records = [record for param in command.params if (record := param.get_help_record(context)) is not None]
     paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
     return "\n\n".join(
         [
             f"### regress {command.name}",
             f"`{' '.join(command.get_usage(context).removeprefix('Usage: ').split())}`",
-            *(_paragraph(each) for each in paragraphs),
+            *(_paragraph(paragraph) for paragraph in paragraphs),
             "| option | |\n| --- | --- |",
         ]
     ) + "".join(f"\n| {_code(names)} | {_escaped(text)} |" for names, text in records if text)
@@ -70,16 +70,16 @@ def _code(text: str) -> str:
 def _escaped(text: str) -> str:
     """Text in which nothing is markup but for names in backticks."""
     parts = re.split(r"(`[^`\n]+`)", text)
-    return "".join(each if each.startswith("`") else re.sub(r"([\\`*_<>\[\]|])", r"\\\1", each) for each in parts)
+    return "".join(part if part.startswith("`") else re.sub(r"([\\`*_<>\[\]|])", r"\\\1", part) for part in parts)
 
 
 def packages() -> str:
     """What each package of the program is for, and what is in it, as it says itself."""
-    found = []
+    texts = []
     for path in sorted((ROOT / "regress").glob("*/__init__.py")):
         words = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-        found += [f"## {path.parent.name}", *map(_paragraph, words.split("\n\n"))]
-    return "\n\n".join(found)
+        texts += [f"## {path.parent.name}", *map(_paragraph, words.split("\n\n"))]
+    return "\n\n".join(texts)
 
 
 WRITTEN = {"commands": commands, "architecture": packages}

@@ -96,13 +96,13 @@ class Project:
     def line(self, revisions: str | Sequence[str], recorded: Collection[str]) -> list[Commit]:
         """The history up to the revisions, the oldest commit first: what has something new to measure, and what has results all
         the same. asv measures a merge that is like one of its parents too."""
-        own = {each.sha for each in self.repository.commits(revisions, self.own_paths)}
-        return [each for each in self.repository.commits(revisions) if each.sha in own or each.sha in recorded]
+        own = {commit.sha for commit in self.repository.commits(revisions, self.own_paths)}
+        return [commit for commit in self.repository.commits(revisions) if commit.sha in own or commit.sha in recorded]
 
     def histories(self, revisions: Sequence[str], line: Sequence[Commit]) -> list[list[Commit]]:
         """Of each of the revisions the commits of `line` that it has; see Repository.histories."""
-        kept = {each.sha for each in line}
-        return [[each for each in own if each.sha in kept] for own in self.repository.histories(revisions)]
+        kept = {commit.sha for commit in line}
+        return [[commit for commit in own if commit.sha in kept] for own in self.repository.histories(revisions)]
 
     # -- sides -----------------------------------------------------------------------------------------------------------
 

@@ -79,12 +79,12 @@ def _results(
     yield from first
     while receivers:
         ready = wait(receivers)
-        for each in [each for each in receivers if each in ready]:
+        for receiver in [connection for connection in receivers if connection in ready]:
             try:
-                place, result = each.recv()
+                place, result = receiver.recv()
             except (EOFError, OSError):  # it is done, or was killed
-                receivers.remove(each)
-                each.close()
+                receivers.remove(receiver)
+                receiver.close()
                 continue
             del left[place]
             yield place, result
@@ -162,8 +162,8 @@ def _serve(
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD)
-    for each in receivers:
-        each.close()
+    for receiver in receivers:
+        receiver.close()
     with suppress(Exception):
         while ticket := os.read(tickets, 4):
             (start,) = struct.unpack("=I", ticket)

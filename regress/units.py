@@ -99,21 +99,21 @@ def format_pair(first: float | None, second: float | None, unit: str) -> tuple[s
 def format_alike(values: Sequence[float | None], unit: str) -> list[str]:
     """Any number of them, in one scale."""
     scale = _scale_of(tuple(values), unit)
-    return [_scaled(each, scale) for each in values]
+    return [_scaled(value, scale) for value in values]
 
 
 def format_sum(parts: Sequence[float], *wholes: float | None, unit: str) -> list[str]:
     """Parts, then wholes, signed and in one scale with the same digits. The printed parts add up to the first whole: the last
     part takes up what rounding loses."""
-    values = [each for each in (*parts, *wholes) if each is not None and math.isfinite(each)]
+    values = [number for number in (*parts, *wholes) if number is not None and math.isfinite(number)]
     largest = max(values, key=abs, default=0.0)
     name, factor = _scale_of((largest,), unit)
     digits = min(9, _decimals(largest / factor)) if largest else 0
-    rounded = [None if each is None else round(each / factor, digits) for each in (*parts, *wholes)]
+    rounded = [None if number is None else round(number / factor, digits) for number in (*parts, *wholes)]
     first = rounded[len(parts)] if wholes and parts else None
     if first is not None:
-        rounded[len(parts) - 1] = first - math.fsum(each or 0.0 for each in rounded[: len(parts) - 1])
-    signed = (None if each is None else f"{each:+.{digits}f}" for each in rounded)
+        rounded[len(parts) - 1] = first - math.fsum(number or 0.0 for number in rounded[: len(parts) - 1])
+    signed = (None if number is None else f"{number:+.{digits}f}" for number in rounded)
     return [
         MISSING if text is None else f"{text if text.strip('+-0.') else text[1:]} {name}".rstrip() for text in signed
     ]

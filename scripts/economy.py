@@ -53,9 +53,9 @@ def functions_with(name: str, tree: ast.AST) -> int:
     return sum(
         any(
             isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
-            for node in ast.walk(each)
+            for node in ast.walk(function)
         )
-        for each in functions
+        for function in functions
     )
 
 

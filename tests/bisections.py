@@ -63,9 +63,9 @@ class Model:
         rounds = Rounds()
         for order in range(count):
             rounds.add(order, self.round(self.level(good), dice), self.round(self.level(bad), dice))
-        (found,) = judged(rounds, Settings(), math.expm1(abs(sought) * SHARE))
+        (comparison,) = judged(rounds, Settings(), math.expm1(abs(sought) * SHARE))
         verdict = Verdict.REGRESSED if self.step > 0 else Verdict.IMPROVED
-        return differences(pairs_of(rounds.rounds, "gpu_time"), "noisy"), found.verdict is verdict
+        return differences(pairs_of(rounds.rounds, "gpu_time"), "noisy"), comparison.verdict is verdict
 
 
 @dataclass
@@ -138,26 +138,26 @@ def bisected(model: Model, dice: random.Random) -> tuple[Search, CandidateRange,
 
 def tally(model: Model, runs: int, seed: int) -> Tally:
     """Runs with the step at any place."""
-    dice, found = random.Random(seed), Tally()
+    dice, counts = random.Random(seed), Tally()
     for _ in range(runs):
         own = Model(model.count, dice.randrange(model.count), model.step, model.round_sd, outliers=model.outliers)
         search, place, confirmed = bisected(own, dice)
         pairs = sum(map(len, search.measured.values()))
-        _count(found, place.bad == own.first, search.mass(place), len(search.measured), pairs)
-        found.confirmed += confirmed
-        found.wrong_and_confirmed += confirmed and not place.good < own.first <= place.bad
-    return found
+        _count(counts, place.bad == own.first, search.mass(place), len(search.measured), pairs)
+        counts.confirmed += confirmed
+        counts.wrong_and_confirmed += confirmed and not place.good < own.first <= place.bad
+    return counts
 
 
 def plain(model: Model, runs: int, seed: int) -> Tally:
     """The same by halving, with a sequential test of normal values for each probe: what is passed is never looked at again."""
-    dice, found = random.Random(seed), Tally()
+    dice, counts = random.Random(seed), Tally()
     bound = math.log(1 / 0.01 - 1)
     for _ in range(runs):
         own = Model(model.count, dice.randrange(model.count), model.step, model.round_sd, outliers=model.outliers)
         ends = own.ends(dice)
         size = sum(ends) / len(ends)
-        variance = sum((each - size) ** 2 for each in ends) / (len(ends) - 1)
+        variance = sum((end - size) ** 2 for end in ends) / (len(ends) - 1)
         low, high, builds, pairs = -1, own.count - 1, 0, 0
         while high - low > 1:
             middle, says, here = (low + high) // 2, 0.0, 0
@@ -167,18 +167,18 @@ def plain(model: Model, runs: int, seed: int) -> Tally:
                 here += 1
             low, high = (low, middle) if says > 0 else (middle, high)
             builds, pairs = builds + 1, pairs + here
-        _count(found, high == own.first, 0.99**builds, builds, pairs)
-    return found
+        _count(counts, high == own.first, 0.99**builds, builds, pairs)
+    return counts
 
 
-def _count(found: Tally, right: bool, sure: float, builds: int, pairs: int) -> None:
-    found.runs += 1
-    found.right += right
-    found.wrong_and_sure += not right and sure >= SURE
-    found.builds += builds
-    found.pairs += pairs
-    found.most_builds = max(found.most_builds, builds)
-    found.confidence += sure
+def _count(counts: Tally, right: bool, sure: float, builds: int, pairs: int) -> None:
+    counts.runs += 1
+    counts.right += right
+    counts.wrong_and_sure += not right and sure >= SURE
+    counts.builds += builds
+    counts.pairs += pairs
+    counts.most_builds = max(counts.most_builds, builds)
+    counts.confidence += sure
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -200,13 +200,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         (0.05, 0.03, 0.0),
         (0.2, 0.003, 0.0),
     ):
-        found = how(Model(chosen.commits, 0, math.log1p(step), sd, outliers=outliers), chosen.runs, chosen.seed)
-        runs = found.runs
+        counts = how(Model(chosen.commits, 0, math.log1p(step), sd, outliers=outliers), chosen.runs, chosen.seed)
+        runs = counts.runs
         words = f"+{step:.0%}, round sd {sd:.1%}" + (f", {outliers:.0%} outliers" if outliers else "")
-        figures = [f"{found.right / runs:.2%}", f"{found.confidence / runs:.2%}", str(found.wrong_and_sure)]
-        figures += [f"{found.confirmed / runs:.2%}", str(found.wrong_and_confirmed), f"{found.builds / runs:.2f}"]
-        figures += [str(found.most_builds), f"{found.pairs / runs:.1f}"]
-        print(f"{words:34}" + "".join(f"{each:>12}" for each in figures), flush=True)
+        figures = [f"{counts.right / runs:.2%}", f"{counts.confidence / runs:.2%}", str(counts.wrong_and_sure)]
+        figures += [f"{counts.confirmed / runs:.2%}", str(counts.wrong_and_confirmed), f"{counts.builds / runs:.2f}"]
+        figures += [str(counts.most_builds), f"{counts.pairs / runs:.1f}"]
+        print(f"{words:34}" + "".join(f"{figure:>12}" for figure in figures), flush=True)
 
 
 if __name__ == "__main__":

@@ -41,15 +41,15 @@ class Kind:
 
     def history(self, times: Sequence[float], groups: Groups, **more: Any) -> History:
         """The rounds of each commit, whose time is a factor, in each job that measures it; `more` of `rounds`."""
-        found: list[list[Round]] = [[] for _ in times]
+        histories: list[list[Round]] = [[] for _ in times]
         reacts: dict[tuple[int, float], float] = {}
         for job, (card, places) in enumerate(groups):
             level = self.cards[card] + self.chance.gauss(0, self.job_sd)
             for at in places:
                 own = level + reacts.setdefault((card, times[at]), self.chance.gauss(0, self.reacts_sd))
                 read = [TIME_S * times[at] * math.exp(own + self.chance.gauss(0, self.round_sd)) for _ in range(ROUNDS)]
-                found[at] += _rounds(read, f"job {job}", f"GPU-{card}", **more)
-        return [(sha(at), [_recorded(sha(at), each)] if each else []) for at, each in enumerate(found)]
+                histories[at] += _rounds(read, f"job {job}", f"GPU-{card}", **more)
+        return [(sha(at), [_recorded(sha(at), own)] if own else []) for at, own in enumerate(histories)]
 
 
 def sha(at: int) -> str:
@@ -58,7 +58,7 @@ def sha(at: int) -> str:
 
 def _rounds(read: list[float], run: str, card: str, driver: str = "570", **more: Any) -> list[Round]:
     facts = {"gpu": "H100", "gpu_uuid": card, "driver": driver}
-    return [replace(each, run=run, facts=facts) for each in rounds(gpu_time=read, **more)]
+    return [replace(round, run=run, facts=facts) for round in rounds(gpu_time=read, **more)]
 
 
 def _recorded(commit: str, own: Sequence[Round]) -> Recorded:
@@ -67,8 +67,8 @@ def _recorded(commit: str, own: Sequence[Round]) -> Recorded:
 
 def gpu_time(history: History) -> Series:
     """Its only series of that metric."""
-    (found,) = (each for each in series_of(history, Settings()) if each.metric.name == "gpu_time")
-    return found
+    (series,) = (one_series for one_series in series_of(history, Settings()) if one_series.metric.name == "gpu_time")
+    return series
 
 
 def spread(commits: int, size: int, card_of: Callable[[int], int], anchor: int = 0) -> Groups:
@@ -92,7 +92,7 @@ def trial(seed: int, commits: int, cards: int, step: float, **noise: float) -> t
 
 def places(series: Series) -> list[int]:
     """Where it changes."""
-    return [int(each.first, 16) for each in changes_of(series, Settings())]
+    return [int(point.first, 16) for point in changes_of(series, Settings())]
 
 
 def main(trials: int) -> None:
@@ -108,11 +108,11 @@ def main(trials: int) -> None:
             for seed in range(trials):
                 (series, at), (level, _) = trial(seed, 200, 8, STEP, **noise), trial(seed, 200, 8, 1.0, **noise)
                 if not corrected:
-                    series, level = (replace(each, corrected={}, factors={}) for each in (series, level))
-                found = places(series)
+                    series, level = (replace(one_series, corrected={}, factors={}) for one_series in (series, level))
+                changes = places(series)
                 hits, others, none = (
-                    hits + (at in found),
-                    others + len(found) - (at in found),
+                    hits + (at in changes),
+                    others + len(changes) - (at in changes),
                     none + len(places(level)),
                 )
             of = 1000 / trials / 200

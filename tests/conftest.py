@@ -183,8 +183,8 @@ def project(tmp_path: Path) -> Callable[..., Project]:
 def closed(described: Any, inside: str = "") -> Any:
     """The schema, but that no object may have further keys. What a command adds belongs to the whole document."""
     if isinstance(described, list):
-        return [closed(each) for each in described]
+        return [closed(row) for row in described]
     if not isinstance(described, dict):
         return described
-    found = {key: closed(each, key) for key, each in described.items()}
-    return found | ({"unevaluatedProperties": False} if "required" in found and inside != "then" else {})
+    types = {key: closed(row, key) for key, row in described.items()}
+    return types | ({"unevaluatedProperties": False} if "required" in types and inside != "then" else {})

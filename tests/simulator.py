@@ -89,7 +89,7 @@ class Machine:
         for index in range(1, count):
             draws[index] = FOLLOWS * draws[index - 1] + np.sqrt(1 - FOLLOWS**2) * draws[index]
         factors = np.exp(draws) * np.where(random.random(count) < OUTLIERS, OUTLIER, 1.0)
-        return [float(each) for each in level * factors]
+        return [float(row) for row in level * factors]
 
 
 @dataclass
@@ -181,7 +181,7 @@ class Check:
             for side in ("base", "head"):
                 for case in self.ratios:
                     self.measure(case, side, order)
-        base, head = ([each for each in self.rounds if each.side == side] for side in ("base", "head"))
+        base, head = ([round for round in self.rounds if round.side == side] for side in ("base", "head"))
         return compare(base, head, self.benchmarks["head"], self.settings)
 
 
@@ -212,8 +212,8 @@ def rates(
     machine = Machine(seed, noise)
     for _ in range(repetitions):
         check = Check({case: ratio}, machine, remembered=known)
-        (found,) = check.fixed(fixed) if fixed else check.in_steps()
-        counts[str(found.verdict)] += 1
+        (comparison,) = check.fixed(fixed) if fixed else check.in_steps()
+        counts[str(comparison.verdict)] += 1
         measured += len(check.rounds)
     return counts, measured / 2 / repetitions
 
@@ -222,16 +222,16 @@ def many(
     cases: int, slower: int, ratio: float, repetitions: int, noise: Noise, seed: int
 ) -> list[tuple[int, int, int]]:
     """Of each run: how many of the slower cases were found, how many others were claimed, how many are undecided."""
-    found = []
+    every_case = []
     machine = Machine(seed, noise)
     for _ in range(repetitions):
         ratios = {Case(f"ops.cudatime_{index}"): ratio if index < slower else 1.0 for index in range(cases)}
         verdicts = Check(ratios, machine, replace(Settings(), budget_s=1e9)).in_steps()
-        claimed = [each for each in verdicts if each.verdict in (Verdict.REGRESSED, Verdict.IMPROVED)]
-        right = sum(ratios[each.case] != 1.0 for each in claimed)
-        undecided = sum(each.verdict is Verdict.UNDECIDED for each in verdicts)
-        found.append((right, len(claimed) - right, undecided))
-    return found
+        claimed = [other for other in verdicts if other.verdict in (Verdict.REGRESSED, Verdict.IMPROVED)]
+        right = sum(ratios[comparison.case] != 1.0 for comparison in claimed)
+        undecided = sum(other.verdict is Verdict.UNDECIDED for other in verdicts)
+        every_case.append((right, len(claimed) - right, undecided))
+    return every_case
 
 
 def bimodal(shares: Sequence[float], repetitions: int, noise: Noise, seed: int) -> None:
@@ -243,11 +243,11 @@ def bimodal(shares: Sequence[float], repetitions: int, noise: Noise, seed: int) 
         upper = round(20 * share)
         modes = replace(noise, modes=(1.0,) * (20 - upper) + (1.13,) * upper)
         for how, fixed in (("in steps", 0), ("6 rounds", 6), ("10 rounds", 10)):
-            found = rates(ratio, repetitions, modes, seed, fixed)[0]
+            verdicts = rates(ratio, repetitions, modes, seed, fixed)[0]
             with patch.object(judge, "two_modes", lambda *_: None):
                 without = rates(ratio, repetitions, modes, seed, fixed)[0]
-            claims = [(each["regressed"] + each["improved"]) / repetitions for each in (without, found)]
-            print(f"{words + ', ' + how:44}" + "".join(f"{each:10.2%}" for each in claims), flush=True)
+            claims = [(row["regressed"] + row["improved"]) / repetitions for row in (without, verdicts)]
+            print(f"{words + ', ' + how:44}" + "".join(f"{claim:10.2%}" for claim in claims), flush=True)
 
 
 class Looked(NamedTuple):
@@ -262,18 +262,19 @@ class Looked(NamedTuple):
 
 def looked_at(ratio: float, repetitions: int, noise: Noise, seed: int) -> list[Looked]:
     """A case of that true ratio, measured in steps so many times."""
-    case, machine, found = Case("ops.cudatime_add"), Machine(seed, noise), []
+    case, machine, looks = Case("ops.cudatime_add"), Machine(seed, noise), []
     for _ in range(repetitions):
         check = Check({case: ratio}, machine)
         (done,) = check.in_steps()
         base, head = (
-            [each for each in check.rounds if each.side == side and each.order < LOOKS[0]] for side in ("base", "head")
+            [round for round in check.rounds if round.side == side and round.order < LOOKS[0]]
+            for side in ("base", "head")
         )
         (seen,) = compare(base, head, check.benchmarks["head"], check.settings)
-        confirming = sum(each.side == "head" and each.order >= CONFIRMING for each in check.rounds)
+        confirming = sum(round.side == "head" and round.order >= CONFIRMING for round in check.rounds)
         claimed = done.verdict in (Verdict.REGRESSED, Verdict.IMPROVED)
-        found.append(Looked(far_off(seen), confirming == LOOKS[0], claimed))
-    return found
+        looks.append(Looked(far_off(seen), confirming == LOOKS[0], claimed))
+    return looks
 
 
 def extreme(repetitions: int, seed: int) -> None:
@@ -291,10 +292,11 @@ def extreme(repetitions: int, seed: int) -> None:
             same, twice = (looked_at(ratio, repetitions, noise, seed) for ratio in (1.0, 2.0))
             quiet = looked_at(2.0, repetitions, Noise(0.15, pair_sd=0.012) if pairs else Noise(), seed + 1)
             before = sum(one.far > other.far for one, other in zip(same, quiet, strict=True))
-            shares = (sum(each.far >= EXTREME for each in same), before, sum(each.few for each in same))
-            counts = (*shares, sum(each.claimed for each in same), sum(each.claimed for each in twice))
+            shares = (sum(look.far >= EXTREME for look in same), before, sum(look.few for look in same))
+            counts = (*shares, sum(look.claimed for look in same), sum(look.claimed for look in twice))
             print(
-                f"{f'{scatter:.1%}{words}':30}" + "".join(f"{each / repetitions:10.2%}" for each in counts), flush=True
+                f"{f'{scatter:.1%}{words}':30}" + "".join(f"{number / repetitions:10.2%}" for number in counts),
+                flush=True,
             )
 
 
@@ -303,7 +305,9 @@ VERDICTS = ("regressed", "improved", "unchanged", "undecided")
 
 def _line(words: str, counts: Mapping[str, int], rounds: float) -> str:
     total = sum(counts.values())
-    return f"{words:16}" + "".join(f"{counts.get(each, 0) / total:12.2%}" for each in VERDICTS) + f"{rounds:10.1f}"
+    return (
+        f"{words:16}" + "".join(f"{counts.get(verdict, 0) / total:12.2%}" for verdict in VERDICTS) + f"{rounds:10.1f}"
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -334,11 +338,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
         print(f"undecided {statistics.mean(undecided) / chosen.cases:.1%} of cases")
         return
-    print(f"{'true change':16}" + "".join(f"{each:>12}" for each in VERDICTS) + f"{'rounds':>10}")
+    print(f"{'true change':16}" + "".join(f"{verdict:>12}" for verdict in VERDICTS) + f"{'rounds':>10}")
     known = Spread(chosen.remembered_sd, 60) if chosen.remembered_sd is not None else None
     for change in chosen.changes:
-        found = rates(1 + change, chosen.repetitions, noise, chosen.seed, remembered=known)
-        print(_line(f"{change:+.0%} in steps", *found), flush=True)
+        outcome = rates(1 + change, chosen.repetitions, noise, chosen.seed, remembered=known)
+        print(_line(f"{change:+.0%} in steps", *outcome), flush=True)
     if known is not None or chosen.pairs:
         return
     for change in chosen.changes:

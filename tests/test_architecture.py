@@ -114,17 +114,17 @@ def part_of(path: Path) -> str:
 
 def imports(path: Path, names: bool = False) -> list[tuple[int, str]]:
     """(level, module) of every import of a file, wherever it stands; with `names` (level, module.name)."""
-    found = []
+    taken = []
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            found += [(0, name.name) for name in node.names]
+            taken += [(0, name.name) for name in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
             if base == "regress" or names:
-                found += [(node.level, f"{base}.{name.name}") for name in node.names]
+                taken += [(node.level, f"{base}.{name.name}") for name in node.names]
             else:
-                found.append((node.level, base))
-    return found
+                taken.append((node.level, base))
+    return taken
 
 
 def test_every_part_of_the_package_has_its_place() -> None:
@@ -166,7 +166,7 @@ def test_the_model_hands_on_all_its_nouns() -> None:
             names = [node.name] if isinstance(node, (ast.ClassDef, ast.FunctionDef)) else []
             targets = node.targets if isinstance(node, ast.Assign) else []
             targets = [node.target] if isinstance(node, ast.AnnAssign) else targets
-            names += [each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)]
+            names += [part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)]
             assert {name for name in names if not name.startswith("_")} <= nouns, path
 
 
@@ -234,8 +234,24 @@ def test_the_program_and_its_pages_speak_plainly() -> None:
     scripts = [path for path in (PACKAGE / "report" / "html").rglob("*.js") if "vendor" not in path.parts]
     for path in (*modules(), *pages, *scripts):
         text = " ".join(path.read_text(encoding="utf-8").lower().split())
-        found = {idiom: plain for idiom, plain in IDIOMS.items() if re.search(rf"\b{idiom}\b", text)}
-        assert not found, f"{path.relative_to(ROOT)} has {found}"
+        idioms = {idiom: plain for idiom, plain in IDIOMS.items() if re.search(rf"\b{idiom}\b", text)}
+        assert not idioms, f"{path.relative_to(ROOT)} has {idioms}"
+
+
+IDLE_NAMES = ("each", "found")
+"""Names that say nothing of what they hold. Fields may have them."""
+
+
+def test_locals_say_what_they_hold() -> None:
+    for path in modules():
+        tree = ast.parse(path.read_text())
+        classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+        fields = {part.target for node in classes for part in node.body if isinstance(part, ast.AnnAssign)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.arg):
+                assert node.arg not in IDLE_NAMES, f"{path}:{node.lineno}: call it what it holds"
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node not in fields:
+                assert node.id not in IDLE_NAMES, f"{path}:{node.lineno}: call it what it holds"
 
 
 DOORS = {"asv": "run/environments/asv.py", "pynvml": "run/nvml.py", "fcntl": "files.py"}
@@ -244,12 +260,12 @@ DOORS = {"asv": "run/environments/asv.py", "pynvml": "run/nvml.py", "fcntl": "fi
 
 @pytest.mark.parametrize("name", DOORS)
 def test_what_comes_from_outside_has_one_door(name: str) -> None:
-    found = {
+    importers = {
         str(path.relative_to(PACKAGE))
         for path in modules()
-        if part_of(path) != "measure" and any(each[1].split(".")[0] == name for each in imports(path))
+        if part_of(path) != "measure" and any(entry[1].split(".")[0] == name for entry in imports(path))
     }
-    assert found == {DOORS[name]}
+    assert importers == {DOORS[name]}
 
 
 OWN_PROGRAM = {
@@ -261,13 +277,13 @@ OWN_PROGRAM = {
 
 
 def test_a_command_calls_others_and_does_not_start_them() -> None:
-    found = set()
+    started = set()
     for path in modules():
         for node in ast.walk(ast.parse(path.read_text())):
             words = [ast.unparse(item) for item in node.elts] if isinstance(node, (ast.List, ast.Tuple)) else []
             if ("'-m'", "'regress'") in itertools.pairwise(words):
-                found.add(str(path.relative_to(PACKAGE)))
-    assert found == set(OWN_PROGRAM)
+                started.add(str(path.relative_to(PACKAGE)))
+    assert started == set(OWN_PROGRAM)
 
 
 def test_the_renderers_know_the_nouns_of_pages_only() -> None:

@@ -56,7 +56,7 @@ def found(*kinds: str) -> list[tuple[type, str]]:
         module = importlib.import_module(f"benchmarks.{name}")
         for owner in vars(module).values():
             if inspect.isclass(owner) and owner.__module__ == module.__name__:
-                pairs += [(owner, each) for each in dir(owner) if each.startswith(kinds)]
+                pairs += [(owner, name) for name in dir(owner) if name.startswith(kinds)]
     return pairs
 
 
@@ -142,11 +142,11 @@ def suite() -> dict[str, dict[str, Any]]:
     done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, text=True, check=True)
     described, problems = json.loads(done.stdout.splitlines()[-1])
     assert problems == []
-    return {each["name"]: each for each in described}
+    return {row["name"]: row for row in described}
 
 
 def count(described: list[dict[str, Any]]) -> int:
-    return sum(math.prod(map(len, each["params"])) for each in described)
+    return sum(math.prod(map(len, row["params"])) for row in described)
 
 
 def test_discovery_finds_everything_and_nothing_else(suite: dict[str, dict[str, Any]]) -> None:
@@ -154,21 +154,21 @@ def test_discovery_finds_everything_and_nothing_else(suite: dict[str, dict[str, 
 
 
 def test_the_suite_stays_affordable(suite: dict[str, dict[str, Any]]) -> None:
-    assert count([each for each in suite.values() if each["needs_device"]]) <= 250
-    assert count([each for each in suite.values() if not each["needs_device"]]) <= 30
+    assert count([row for row in suite.values() if row["needs_device"]]) <= 250
+    assert count([row for row in suite.values() if not row["needs_device"]]) <= 30
 
 
 def test_core_is_small_and_has_something_of_every_theme(suite: dict[str, dict[str, Any]]) -> None:
-    core = [each for each in suite.values() if "core" in each["declared"].get("tags", ())]
+    core = [row for row in suite.values() if "core" in row["declared"].get("tags", ())]
     assert 20 <= count(core) <= 40
-    assert all(each["metric"] == "gpu_time" for each in core)
-    themes = {each["name"].split(".")[0] for each in core}
+    assert all(row["metric"] == "gpu_time" for row in core)
+    themes = {row["name"].split(".")[0] for row in core}
     assert themes >= {"elementwise", "transfers", "reductions", "matmul", "embedding", "attention"}
     assert themes >= {"autograd", "optimizer", "wrapper", "cold_start"}
 
 
 def test_declarations_are_where_the_harness_looks(suite: dict[str, dict[str, Any]]) -> None:
-    declared = {name: each["declared"] for name, each in suite.items()}
+    declared = {name: row["declared"] for name, row in suite.items()}
     assert declared["transfers.Pageable.cudatime_to_host"]["clock"] == "wall"
     assert declared["allocation.Release.cudatime_release"]["clock"] == "wall"
     assert declared["bandwidth.ColdCopy.cudatime_copy"]["cache"] == "cold"
@@ -225,7 +225,7 @@ def test_no_body_waits_for_the_device(owner: Any, function: str) -> None:
 def test_bodies_work_on_the_cpu_and_leave_their_inputs_alone(
     owner: Any, function: str, params: tuple[Any, ...]
 ) -> None:
-    for reason in (NEEDS_DRIVER.get(each) for each in (name_of(owner), *params)):
+    for reason in (NEEDS_DRIVER.get(row) for row in (name_of(owner), *params)):
         if reason is not None:
             pytest.skip(reason)
     results = []
@@ -288,7 +288,7 @@ def test_a_step_is_the_same_by_either_implementation_and_always_the_same_work() 
         for _ in range(steps):
             instance.cudatime_step(implementation)
         (group,) = instance.optimizer.param_groups
-        assert [each.shape for each in group["params"]] == [(instance.rows, instance.rows)] * instance.tensors
+        assert [param.shape for param in group["params"]] == [(instance.rows, instance.rows)] * instance.tensors
         return group["params"][-1]
 
     torch.testing.assert_close(weights("foreach", 2), weights("fused", 2))
@@ -346,7 +346,7 @@ def test_a_speedup_is_the_reference_over_the_device(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(scaling, "host_seconds", lambda call: call() is None or 4e-3)
     instance = ready(scaling.Speedup, ("matmul", 8))
     assert instance.track_speedup("matmul", 8) == pytest.approx(4.0)
-    on_device, reference = (instance.operate(each, each) for each in (instance.x, instance.reference))
+    on_device, reference = (instance.operate(row, row) for row in (instance.x, instance.reference))
     torch.testing.assert_close(on_device, torch.from_numpy(reference))
 
 

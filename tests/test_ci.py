@@ -50,24 +50,24 @@ def commands_of(job: dict[str, Any]) -> str:
 def step(name: str) -> dict[str, Any]:
     """A step of the action."""
     steps = yaml.safe_load((ACTION / "action.yml").read_text())["runs"]["steps"]
-    return dict(next(each for each in steps if each["name"] == name))
+    return dict(next(step for step in steps if step["name"] == name))
 
 
 def component() -> dict[str, Any]:
     """The job of the component, with the defaults of its inputs filled in as GitLab does."""
     header, text = COMPONENT.read_text().split("\n---\n")
-    given = {name: each["default"] for name, each in yaml.safe_load(header)["spec"]["inputs"].items()}
+    given = {name: row["default"] for name, row in yaml.safe_load(header)["spec"]["inputs"].items()}
     assert set(re.findall(r"\$\[\[ inputs\.(\w+) \]\]", text)) == set(given)
 
     def filled(value: Any) -> Any:
         if isinstance(value, dict):
-            return {filled(name): filled(each) for name, each in value.items()}
+            return {filled(name): filled(threshold) for name, threshold in value.items()}
         if isinstance(value, list):
-            return [filled(each) for each in value]
+            return [filled(row) for row in value]
         if isinstance(value, str) and (whole := re.fullmatch(r"\$\[\[ inputs\.(\w+) \]\]", value)):
             return given[whole[1]]
         if isinstance(value, str):
-            return re.sub(r"\$\[\[ inputs\.(\w+) \]\]", lambda found: str(given[found[1]]), value)
+            return re.sub(r"\$\[\[ inputs\.(\w+) \]\]", lambda match: str(given[match[1]]), value)
         return value
 
     (job,) = filled(yaml.safe_load(text)).values()
@@ -134,17 +134,17 @@ def test_the_workflow_for_forks_runs_nothing_foreign() -> None:
     first, second = (yaml.safe_load(RECIPES[name]) for name in (CHECK, COMMENT))
     assert first[True] == "pull_request", "YAML 1.1 reads the key `on` as true"
     assert second[True]["workflow_run"]["workflows"] == [first["name"]]
-    (fetched,) = [each for each in github(COMMENT)["steps"] if "checkout" in each.get("uses", "")]
+    (fetched,) = [row for row in github(COMMENT)["steps"] if "checkout" in row.get("uses", "")]
     assert set(fetched["with"]) == {"sparse-checkout"}, "with a ref it would be the code of the pull request"
-    (artifact,) = [each for each in github(COMMENT)["steps"] if "download" in each.get("uses", "")]
+    (artifact,) = [row for row in github(COMMENT)["steps"] if "download" in row.get("uses", "")]
     assert artifact["with"]["path"] != ".", "what is in the artifact would replace the script"
-    (checkout,) = [each for each in github(CHECK)["steps"] if "checkout" in each.get("uses", "")]
+    (checkout,) = [row for row in github(CHECK)["steps"] if "checkout" in row.get("uses", "")]
     assert checkout["with"]["fetch-depth"] == 0
 
 
 def test_what_comes_from_outside_is_no_part_of_a_script() -> None:
     scripts = [
-        each["run"] for each in yaml.safe_load((ACTION / "action.yml").read_text())["runs"]["steps"] if "run" in each
+        row["run"] for row in yaml.safe_load((ACTION / "action.yml").read_text())["runs"]["steps"] if "run" in row
     ]
     assert len(scripts) == 4
     for script in (*scripts, commands_of(github(COMMENT))):
@@ -170,7 +170,7 @@ def test_the_check_on_github(runner: Runner) -> None:
     done, handed = check(runner, work, GITHUB_STEP_SUMMARY=str(summary))
     assert (done.code, handed["code"]) == (0, "1"), done.err
     folder = Path(handed["folder"])
-    assert [each.name for each in commands(done.out)][:1] == ["error"]
+    assert [command.name for command in commands(done.out)][:1] == ["error"]
     assert summary.read_text() == (folder / "comment.md").read_text()
     assert_harmless(summary.read_text())
     assert len(junit((folder / "check.xml").read_text()).findall(".//failure")) == 2
@@ -320,7 +320,7 @@ def test_the_recipe_gives_the_component_inputs_that_it_has() -> None:
     assert set(included["inputs"]) <= set(
         yaml.safe_load(COMPONENT.read_text().partition("\n---\n")[0])["spec"]["inputs"]
     )
-    (used,) = [each for each in github(CHECK)["steps"] if "actions/regress" in each.get("uses", "")]
+    (used,) = [row for row in github(CHECK)["steps"] if "actions/regress" in row.get("uses", "")]
     assert set(used["with"]) <= set(yaml.safe_load((ACTION / "action.yml").read_text())["inputs"])
 
 

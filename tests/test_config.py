@@ -381,7 +381,7 @@ def test_asvs_thresholds_are_those_that_asv_takes(project: Path, name: str) -> N
 
 
 def test_every_number_among_the_settings_has_a_range() -> None:
-    numbers = [each.name for each in dataclasses.fields(Settings) if each.type in ("float", "int")]
+    numbers = [field.name for field in dataclasses.fields(Settings) if field.type in ("float", "int")]
     free = [name for name in numbers if not any(re.fullmatch(pattern, name) for pattern in RULES)]
     assert numbers
     assert free == []
@@ -416,7 +416,7 @@ def test_effective_names_the_source_of_everything(project: Path) -> None:
     assert rows["results_dir"] == (str(project / "history"), "asv.conf.json")
     assert rows["default_benchmark_timeout"] == (60.0, "default")
     assert rows["report_dir"] == (str(project / "report"), "default")
-    assert {each.name for each in dataclasses.fields(Settings)} <= rows.keys()
+    assert {field.name for field in dataclasses.fields(Settings)} <= rows.keys()
     json.dumps([value for value, _ in rows.values()])
 
 
@@ -488,7 +488,7 @@ ODD = [*NOT_TEXT, "null", "true", "-1", "0", "1e400", "1" + "0" * 400, "1" + "0"
 
 @pytest.mark.parametrize("value", ODD)
 def test_whatever_a_key_holds_is_read_or_refused_with_the_key(project: Path, value: str) -> None:
-    ours = [("regress", each.name) for each in dataclasses.fields(Settings)]
+    ours = [("regress", field.name) for field in dataclasses.fields(Settings)]
     for where, key in [*(("", key) for key in (*ASV_KEYS, "matrix", "env_dir")), *ours]:
         path = write(project, {key: "@"} if where else None, **({} if where else {key: "@"}))
         path.write_text(path.read_text().replace('"@"', value))

@@ -164,7 +164,7 @@ def test_the_recipes_tell_what_is_new(tmp_path: Path, webhook: str) -> None:
 def test_every_setting_is_documented_with_its_default() -> None:
     page = (ROOT / "docs" / "configuration.md").read_text()
     rows = dict(re.findall(r"^\| `(\w+)` \| (\S+) \|", page, re.MULTILINE))
-    defaults = {each.name: getattr(Settings(), each.name) for each in fields(Settings)}
+    defaults = {field.name: getattr(Settings(), field.name) for field in fields(Settings)}
     assert set(rows) == set(defaults)
     for long, patterns in (("env_key", Settings().env_key), ("release_tags", (Settings().release_tags,))):
         del rows[long], defaults[long]  # too long for a cell: it stands below
@@ -185,10 +185,10 @@ def test_the_page_of_commands_has_every_command_and_option() -> None:
     for name, command in regress.commands.items():
         if command.hidden:
             continue
-        _, found, own = text.partition(f"### regress {name}\n")
-        assert found, name
+        _, partition, own = text.partition(f"### regress {name}\n")
+        assert partition, name
         own = own.partition("\n### ")[0]
-        for option in (each for each in command.params if isinstance(each, click.Option) and not each.hidden):
+        for option in (param for param in command.params if isinstance(param, click.Option) and not param.hidden):
             assert f"{option.opts[-1]} " in own.replace("`", " ").replace(",", " "), (name, option.opts)
 
 

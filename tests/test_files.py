@@ -65,11 +65,11 @@ def test_in_results_it_is_named(none: Callable[[Path], Path], tmp_path: Path) ->
     names = ("3f2c1ab9-e.json", "9d41e77c-e.rounds.jsonl", "machine.json")
     made = {none(root / "box" / name) for name in names} | {none(root / "benchmarks.json")}
     (root / "box" / "11111111-e.json").write_text("{")  # so that the machine is read
-    found = Archive(root, tmp_path / "cache", ())
-    assert {each.path for each in found.skipped} >= made - {root / "box" / "machine.json"}
-    assert all(each.fix for each in found.skipped)
+    archive = Archive(root, tmp_path / "cache", ())
+    assert {file.path for file in archive.skipped} >= made - {root / "box" / "machine.json"}
+    assert all(file.fix for file in archive.skipped)
     loaded = Store(root).load("3f2c1ab9")
-    assert root / "box" / "3f2c1ab9-e.json" in {each.path for each in loaded.skipped}
+    assert root / "box" / "3f2c1ab9-e.json" in {file.path for file in loaded.skipped}
     assert Store(root).commits() == ()
 
 

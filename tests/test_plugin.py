@@ -47,14 +47,14 @@ def test_the_distribution_has_the_name_that_asv_runner_looks_for() -> None:
 
 
 def test_asv_runner_finds_our_type() -> None:
-    found = python(
+    told = python(
         "import json, asv_runner.benchmarks as found\n"
         "print(json.dumps([[each.__module__, each.__name__] for each in found.benchmark_types]))"
     )
-    names = [name for _, name in found]
+    names = [name for _, name in told]
     assert names.count("CudaTimeBenchmark") == 1
     assert {"TimeBenchmark", "TrackBenchmark", "PeakMemBenchmark"} <= set(names), "beside asv's own"
-    assert ["regress.measure.bench_types", "CudaTimeBenchmark"] in found
+    assert ["regress.measure.bench_types", "CudaTimeBenchmark"] in told
 
 
 def test_importing_the_plugin_loads_nothing_of_the_driver() -> None:

@@ -24,15 +24,17 @@ HERE = os.getpid()
 
 def done(items: list[int], work: Callable[[int], R], processes: int) -> dict[int, R]:
     with shared(items, work, processes) as results:
-        found = list(results)
-    assert len(found) == len({place for place, _ in found})
-    return dict(found)
+        every = list(results)
+    assert len(every) == len({place for place, _ in every})
+    return dict(every)
 
 
 @pytest.mark.parametrize("processes", [0, 1, 3])
 @pytest.mark.parametrize("count", [0, 1, 2, 50, 2 * TICKETS + 3])
 def test_each_item_is_worked_on_once(count: int, processes: int) -> None:
-    assert done(list(range(count)), lambda item: item * item, processes) == {each: each * each for each in range(count)}
+    assert done(list(range(count)), lambda item: item * item, processes) == {
+        number: number * number for number in range(count)
+    }
     assert multiprocessing.active_children() == []
 
 
@@ -49,9 +51,9 @@ def test_what_a_process_leaves_undone_is_done_here(end: Callable[[], None]) -> N
             end()
         return item, os.getpid()
 
-    found = done(list(range(40)), work, 2)
-    assert {item for item, _ in found.values()} == set(range(40))
-    assert found[7] == (7, HERE)
+    by_item = done(list(range(40)), work, 2)
+    assert {item for item, _ in by_item.values()} == set(range(40))
+    assert by_item[7] == (7, HERE)
 
 
 @pytest.mark.parametrize("to_be_had", [0, 1])

@@ -258,5 +258,5 @@ def test_a_sum_is_in_one_scale(parts: tuple[float, ...], whole: float, shown: li
 
 @given(st.lists(st.floats(-1e-3, 1e-3), min_size=2, max_size=5))
 def test_the_printed_parts_add_up(parts: list[float]) -> None:
-    *texts, whole = (each.split()[0] for each in units.format_sum(parts, math.fsum(parts), unit="s"))
+    *texts, whole = (text.split()[0] for text in units.format_sum(parts, math.fsum(parts), unit="s"))
     assert math.fsum(map(float, texts)) == pytest.approx(float(whole), rel=1e-9, abs=1e-9)

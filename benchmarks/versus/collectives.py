@@ -170,7 +170,7 @@ class Repository:
             backend=options.backend,
             kind="cudatime" if self.cuda else "time",
             names=list(NAMES),
-            sizes=[int(each) for each in options.sizes.split(",")],
+            sizes=[int(word) for word in options.sizes.split(",")],
             side=2048 if self.cuda else 128,
             elements=1 << (25 if self.cuda else 20),
             hung_s=20.0 if self.cuda else 5.0,
@@ -193,10 +193,10 @@ class Repository:
 
     def regress(self, *words: str) -> dict[str, Any]:
         """The JSON of a command."""
-        found = self.command(
+        command = self.command(
             sys.executable, "-m", "regress", *words, *self._gpus, "--format", "json", good=(0, 1, 3, 4)
         )
-        document: dict[str, Any] = json.loads(found)
+        document: dict[str, Any] = json.loads(command)
         return document
 
     def command(self, *words: str, good: tuple[int, ...] = (0,)) -> str:
@@ -228,23 +228,23 @@ def plain(repository: Repository) -> dict[tuple[str, int], float]:
             )
             for number in range(2)
         ]
-        out = [each.communicate(timeout=300)[0] for each in ranks]
+        out = [rank.communicate(timeout=300)[0] for rank in ranks]
     return {(name, size): seconds for name, size, seconds in json.loads(out[0])}
 
 
 def sizes(repository: Repository, rounds: str) -> None:
     repository.regress("run", "--rounds", rounds, "-b", "Sizes")
-    (found,) = (
+    (recorded,) = (
         Store(repository.folder / "history").load(repository.command("git", "rev-parse", "HEAD").strip()).recorded
     )
     by_case: dict[tuple[str, int], list[float]] = {}
     metric = "gpu_time" if repository.cuda else "wall_time"
-    for each in found.rounds:
-        key = each.params[0].strip("'"), int(each.params[1])
-        if metric in each.values:
-            by_case.setdefault(key, []).append(each.values[metric].value)
+    for round in recorded.rounds:
+        key = round.params[0].strip("'"), int(round.params[1])
+        if metric in round.values:
+            by_case.setdefault(key, []).append(round.values[metric].value)
         else:
-            print(f"{key[0]} {key[1]}: {each.failure or each.flags}")
+            print(f"{key[0]} {key[1]}: {round.failure or round.flags}")
     loops = plain(repository)
     print(f"{'':16}{'bytes':>12}{'a call':>12}{'bus':>12}{'spread':>9}{'loop':>12}{'ratio':>8}")
     for (name, size), values in by_case.items():
@@ -257,11 +257,11 @@ def sizes(repository: Repository, rounds: str) -> None:
 
 
 def compared(report: Mapping[str, Any]) -> Iterator[str]:
-    for each in report["benchmarks"]:
-        if each["gates"]:
-            change = f" {each['ratio'] - 1:+.1%}" if each["ratio"] else ""
-            params = f"({', '.join(each['params'])})" if each["params"] else ""
-            yield f"{each['name']}{params}: {each['verdict']}{change}  {each['reason']}"
+    for row in report["benchmarks"]:
+        if row["gates"]:
+            change = f" {row['ratio'] - 1:+.1%}" if row["ratio"] else ""
+            params = f"({', '.join(row['params'])})" if row["params"] else ""
+            yield f"{row['name']}{params}: {row['verdict']}{change}  {row['reason']}"
 
 
 def same(repository: Repository, budget: str) -> None:
@@ -284,15 +284,15 @@ def hung(repository: Repository) -> None:
     start = time.monotonic()
     report = repository.regress("run", "--rounds", "2", "-b", "Hung")
     print(f"{time.monotonic() - start:.1f} s")
-    for each in report["benchmarks"]:
-        print(f"{each['name']}: {(each.get('failure') or {}).get('message', 'measured')}")
+    for row in report["benchmarks"]:
+        print(f"{row['name']}: {(row.get('failure') or {}).get('message', 'measured')}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--backend", choices=("nccl", "gloo"), default="nccl")
     parser.add_argument("--gpus", default="0,1", help="the two to measure on [0,1]")
-    parser.add_argument("--sizes", default=",".join(str(1 << each) for each in (14, 17, 20, 23, 26)), help="bytes")
+    parser.add_argument("--sizes", default=",".join(str(1 << power) for power in (14, 17, 20, 23, 26)), help="bytes")
     parser.add_argument("--rounds", default="5", help="of every size [5]")
     parser.add_argument("--budget", default="10m", help="of `same` [10m]")
     parser.add_argument("--planted", default=",".join(PLANTED), help="what is planted [%(default)s]")

@@ -146,15 +146,15 @@ def by_regress(folder: Path, rounds: int, turns: bool, pinned: bool = True) -> S
     words = ["--config", str(folder / config), "--rounds", str(rounds), "--output", f"json={out}"]
     more = {} if pinned else {"PYTHONPATH": os.pathsep.join((str(folder / "free"), str(ROOT)))}
     run([sys.executable, "-m", "regress", "check", "HEAD~1", "HEAD", *words], folder, **more)
-    found = {}
-    for each in json.loads(out.read_text())["benchmarks"]:
-        name = each["name"].rpartition("time_")[2]
-        sides = [each[f"{side}_summary"] for side in ("base", "head")]
-        if each["pairs"] is not None:
-            found[name] = each["pairs"]["spread"]
+    values = {}
+    for row in json.loads(out.read_text())["benchmarks"]:
+        name = row["name"].rpartition("time_")[2]
+        sides = [row[f"{side}_summary"] for side in ("base", "head")]
+        if row["pairs"] is not None:
+            values[name] = row["pairs"]["spread"]
         elif all(sides):
-            found[name] = math.hypot(*(side["spread"] for side in sides))
-    return found
+            values[name] = math.hypot(*(side["spread"] for side in sides))
+    return values
 
 
 def differences(measure: Callable[[], Mapping[str, float]], times: int) -> Spreads:
@@ -162,7 +162,7 @@ def differences(measure: Callable[[], Mapping[str, float]], times: int) -> Sprea
     pairs = [(measure(), measure()) for _ in range(times)]
     names = pairs[0][0].keys()
     logs = {name: [math.log(head[name] / base[name]) for base, head in pairs if name in head] for name in names}
-    return {name: math.sqrt(statistics.fmean(each * each for each in found)) for name, found in logs.items() if found}
+    return {name: math.sqrt(statistics.fmean(log * log for log in log)) for name, log in logs.items() if log}
 
 
 def by_asv(folder: Path, names: Sequence[str], times: int) -> Spreads:
@@ -175,7 +175,7 @@ def by_asv(folder: Path, names: Sequence[str], times: int) -> Spreads:
         # It interleaves rounds only in environments that it has made itself.
         sha = run(["git", "rev-parse", "HEAD"], folder).strip()
         run([sys.executable, "-m", "asv", "run", "--set-commit-hash", sha, "-E", "existing"], folder, HOME=str(folder))
-        (file,) = (each for each in (folder / "results").rglob("*-existing*.json"))
+        (file,) = (path for path in (folder / "results").rglob("*-existing*.json"))
         results = json.loads(file.read_text())
         return {name: results["results"][f"host.time_{name}"][0][0] for name in names}
 
@@ -195,8 +195,8 @@ def by_pytest_benchmark(folder: Path, names: Sequence[str], times: int) -> Sprea
             "no:cacheprovider",
         ]
         run([sys.executable, "-m", "pytest", "-q", "test_host.py", *words], folder)
-        found = json.loads((folder / "bench.json").read_text())["benchmarks"]
-        return {each["name"].removeprefix("test_"): each["stats"]["median"] for each in found}
+        benchmarks = json.loads((folder / "bench.json").read_text())["benchmarks"]
+        return {row["name"].removeprefix("test_"): row["stats"]["median"] for row in benchmarks}
 
     return differences(measure, times)
 
@@ -213,8 +213,8 @@ def by_pyperf(folder: Path, names: Sequence[str], times: int) -> Spreads:
         )
         import pyperf  # the tool that is tried may not be here
 
-        found = pyperf.BenchmarkSuite.load(str(folder / "perf.json"))
-        return {each.get_name(): each.mean() for each in found}
+        row = pyperf.BenchmarkSuite.load(str(folder / "perf.json"))
+        return {entry.get_name(): entry.mean() for entry in row}
 
     return differences(measure, times)
 
@@ -264,9 +264,9 @@ def main() -> None:
             print(f"{title}: {columns[title][1]:.0f} s", file=sys.stderr, flush=True)
     print(f"{'sd of ln(head/base), %':24}" + "".join(f"{title:>22}" for title in columns))
     for name in names:
-        cells = (f"{100 * found[name]:.2g}" if name in found else "" for found, _ in columns.values())
+        cells = (f"{100 * row[name]:.2g}" if name in row else "" for row, _ in columns.values())
         print(f"{name:24}" + "".join(f"{cell:>22}" for cell in cells))
-    medians = (f"{100 * statistics.median(found.values()):.2g}" for found, _ in columns.values())
+    medians = (f"{100 * statistics.median(row.values()):.2g}" for row, _ in columns.values())
     print(f"{'median':24}" + "".join(f"{cell:>22}" for cell in medians))
     print(f"{'seconds':24}" + "".join(f"{seconds:>22.0f}" for _, seconds in columns.values()))
     print(f"load {os.getloadavg()[0]:.1f}")

@@ -64,7 +64,9 @@ class Labelled:
     def steps(self, least: float) -> list[int]:
         """The places that most people agree on, with levels that differ by `least`."""
         agreed: list[int] = []
-        votes = {place: sum(_near(place, each) for each in self.people) for each in self.people for place in each}
+        votes = {
+            place: sum(_near(place, person) for person in self.people) for person in self.people for place in person
+        }
         for place in sorted(votes, key=lambda place: (-votes[place], place)):
             if votes[place] >= 3 and not _near(place, agreed):
                 agreed.append(place)
@@ -76,7 +78,7 @@ class Labelled:
 
 
 def labelled(measurements: Path, study: Path) -> list[Labelled]:
-    found = []
+    series = []
     labels = json.loads((study / "rq3" / "annotations.json").read_text())
     for name, people in sorted(labels.items()):
         match = LABELLED.fullmatch(name)
@@ -84,19 +86,19 @@ def labelled(measurements: Path, study: Path) -> list[Labelled]:
             continue
         number = int(match[1])
         (path,) = (measurements / "hana" / "large_2022" / "data").glob(f"{number:05d}__*.csv")
-        values = [statistics.median(each) for each in versions(path)][SPLITS[match[2]]]
+        values = [statistics.median(version) for version in versions(path)][SPLITS[match[2]]]
         if min(values) > 0:
-            found.append(Labelled(number, values, [frozenset(each) for each in people.values()]))
-    return found
+            series.append(Labelled(number, values, [frozenset(row) for row in people.values()]))
+    return series
 
 
 def versions(path: Path) -> list[list[float]]:
     """The measurements of each version, in the order of the file."""
-    found: dict[str, list[float]] = {}
+    by_run: dict[str, list[float]] = {}
     with path.open(newline="") as file:
         for row in csv.DictReader(file):
-            found.setdefault(row["sut_version"], []).append(float(row["value"]))
-    return list(found.values())
+            by_run.setdefault(row["sut_version"], []).append(float(row["value"]))
+    return list(by_run.values())
 
 
 # -- the yardsticks ------------------------------------------------------------------------------------------------------
@@ -119,9 +121,9 @@ def matched(truth: Collection[int], reported: Collection[int]) -> int:
 
 def f1(people: Sequence[Collection[int]], reported: Collection[int]) -> float:
     """F1 against several people; everybody has a change at place 0."""
-    reports, truths = {0, *reported}, [{0, *each} for each in people]
+    reports, truths = {0, *reported}, [{0, *person} for person in people]
     precision = matched(set().union(*truths), reports) / len(reports)
-    recall = statistics.fmean(matched(each, reports) / len(each) for each in truths)
+    recall = statistics.fmean(matched(truth, reports) / len(truth) for truth in truths)
     return 2 * precision * recall / (precision + recall)
 
 
@@ -136,35 +138,35 @@ class Score:
     quiet: int
 
 
-def score(each: Labelled, reported: Collection[int]) -> Score:
-    steps = each.steps(0.05)
-    inside = [place for place in reported if 1 <= place < len(each.values) - 1]
+def score(curve: Labelled, reported: Collection[int]) -> Score:
+    steps = curve.steps(0.05)
+    inside = [place for place in reported if 1 <= place < len(curve.values) - 1]
     return Score(
-        f1(each.people, inside),
+        f1(curve.people, inside),
         sum(_near(step, reported) for step in steps),
         len(steps),
-        len(reported) if each.quiet else 0,
-        len(each.values) if each.quiet else 0,
+        len(reported) if curve.quiet else 0,
+        len(curve.values) if curve.quiet else 0,
     )
 
 
 def summed(scores: Sequence[Score]) -> tuple[float, float, float]:
     """F1, recall, and alarms per 1,000 versions."""
     return (
-        statistics.fmean(each.f1 for each in scores),
-        sum(each.found for each in scores) / max(1, sum(each.steps for each in scores)),
-        1000 * sum(each.alarms for each in scores) / max(1, sum(each.quiet for each in scores)),
+        statistics.fmean(result.f1 for result in scores),
+        sum(result.found for result in scores) / max(1, sum(result.steps for result in scores)),
+        1000 * sum(result.alarms for result in scores) / max(1, sum(result.quiet for result in scores)),
     )
 
 
 def intervals(scores: Sequence[Score], numbers: Sequence[int]) -> list[tuple[float, float]]:
     """Of each figure the range in which 95 % of the resamples lie."""
     groups: dict[int, list[Score]] = {}
-    for number, each in zip(numbers, scores, strict=True):
-        groups.setdefault(number, []).append(each)
+    for number, result in zip(numbers, scores, strict=True):
+        groups.setdefault(number, []).append(result)
     draw, keys = random.Random(0), sorted(groups)
     resamples = [
-        summed([each for key in draw.choices(keys, k=len(keys)) for each in groups[key]]) for _ in range(RESAMPLES)
+        summed([group for key in draw.choices(keys, k=len(keys)) for group in groups[key]]) for _ in range(RESAMPLES)
     ]
     columns = [sorted(column) for column in zip(*resamples, strict=True)]
     return [(column[RESAMPLES // 40], column[-1 - RESAMPLES // 40]) for column in columns]
@@ -206,25 +208,25 @@ def timed(detect: Detector, values: Sequence[float], times: int) -> tuple[list[i
 def compare_detectors(every: Sequence[Labelled]) -> None:
     reported: dict[str, list[list[int]]] = {name: [] for name in DETECTORS}
     spent, spent_short = dict.fromkeys(DETECTORS, 0.0), dict.fromkeys(DETECTORS, 0.0)
-    for each in every:
+    for curve in every:
         for name, (detect, times) in DETECTORS.items():
-            places, seconds = timed(detect, each.values, times)
+            places, seconds = timed(detect, curve.values, times)
             reported[name].append(places)
             spent[name] += seconds
-            spent_short[name] += timed(detect, each.values[:50], times)[1]
-    versions_ = sum(len(each.values) for each in every)
-    steps = sum(len(each.steps(0.05)) for each in every)
-    quiet = [each for each in every if each.quiet]
+            spent_short[name] += timed(detect, curve.values[:50], times)[1]
+    versions_ = sum(len(curve.values) for curve in every)
+    steps = sum(len(curve.steps(0.05)) for curve in every)
+    quiet = [curve for curve in every if curve.quiet]
     print(
         f"{len(every)} series, {versions_} versions, {steps} steps of 5 % and more; {len(quiet)} quiet series", end=" "
     )
-    print(f"of {sum(len(each.values) for each in quiet)} versions")
-    alone = [f1([*each.people[:i], *each.people[i + 1 :]], each.people[i]) for each in every for i in range(5)]
+    print(f"of {sum(len(curve.values) for curve in quiet)} versions")
+    alone = [f1([*curve.people[:i], *curve.people[i + 1 :]], curve.people[i]) for curve in every for i in range(5)]
     print(f"{'':18} {'F1':>24} {'recall':>24} {'alarms':>24} {'ms':>8} {'of 50':>8}")
     print(f"{'one human':18} {statistics.fmean(alone):24.3f}")
-    numbers = [each.number for each in every]
-    for name, found in reported.items():
-        scores = [score(each, places) for each, places in zip(every, found, strict=True)]
+    numbers = [curve.number for curve in every]
+    for name, places_of in reported.items():
+        scores = [score(curve, places) for curve, places in zip(every, places_of, strict=True)]
         ranges = intervals(scores, numbers)
         cells = (
             f"{figure:.3f} ({low:.3f} ... {high:.3f})"
@@ -245,12 +247,12 @@ FIRST, KNOWN = 30, 400
 def nightly(every: Sequence[Labelled]) -> None:
     """What was ever reported of quiet series, if each version comes in a night of its own."""
     nights, ever = 0, {(brief, least): 0 for brief in (True, False) for least in (0.02, 0.05)}
-    for each in every:
+    for curve in every:
         told: dict[tuple[bool, float], list[int]] = {key: [] for key in ever}
-        for night in range(FIRST, len(each.values) + 1):
+        for night in range(FIRST, len(curve.values) + 1):
             nights += 1
             start = max(0, night - KNOWN)
-            for step in changepoints(each.values[start:night]):
+            for step in changepoints(curve.values[start:night]):
                 for (brief, least), places in told.items():
                     new = step.brief == brief and not _near(start + step.index, places)
                     if new and abs(math.log(step.ratio)) >= math.log1p(least):
@@ -271,9 +273,9 @@ def main() -> None:
     parser.add_argument("--nightly", action="store_true", help="what quiet series ever reported, night by night")
     arguments = parser.parse_args()
     wanted = {"odd": (1,), "even": (0,), "all": (0, 1)}[arguments.half]
-    every = [each for each in labelled(arguments.measurements, arguments.study) if each.number % 2 in wanted]
+    every = [curve for curve in labelled(arguments.measurements, arguments.study) if curve.number % 2 in wanted]
     if arguments.nightly:
-        nightly([each for each in every if each.quiet])
+        nightly([curve for curve in every if curve.quiet])
     else:
         compare_detectors(every)
 

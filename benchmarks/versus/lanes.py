@@ -135,17 +135,19 @@ class Repository:
         start = time.monotonic()
         self._command(sys.executable, "-m", "regress", "run", "-q", "--gpus", gpus, *words)
         seconds = time.monotonic() - start
-        (found,) = Store(self.folder / "history").load(self._command("git", "rev-parse", "HEAD").strip()).recorded
-        rounds = [each for each in found.rounds if each.values]
-        between = max(each.started_at + each.duration_s for each in rounds) - min(each.started_at for each in rounds)
+        (recorded,) = Store(self.folder / "history").load(self._command("git", "rev-parse", "HEAD").strip()).recorded
+        rounds = [round for round in recorded.rounds if round.values]
+        between = max(round.started_at + round.duration_s for round in rounds) - min(
+            round.started_at for round in rounds
+        )
         homes = {
-            (Case(each.name, tuple(each.params)), str(each.facts["gpu_uuid"]), "beside" in each.facts)
-            for each in rounds
+            (Case(round.name, tuple(round.params)), str(round.facts["gpu_uuid"]), "beside" in round.facts)
+            for round in rounds
         }
         beside = Counter(uuid for _, uuid, beside in homes if beside)
         visits: dict[str, list[tuple[bool, float]]] = {}
-        for each in rounds:
-            visits.setdefault(str(each.facts["gpu_uuid"]), []).append(("beside" in each.facts, each.duration_s))
+        for round in rounds:
+            visits.setdefault(str(round.facts["gpu_uuid"]), []).append(("beside" in round.facts, round.duration_s))
         return Spent(seconds, between, beside, len(homes) - beside.total(), visits)
 
     def _write(self, module: str, text: str) -> None:
@@ -168,7 +170,7 @@ def show(gpus: str, spent: Spent) -> None:
     for uuid, visits in sorted(spent.visits.items()):
         parts = []
         for name, wanted in (("beside others", True), ("alone", False)):
-            seconds = [each for beside, each in visits if beside is wanted]
+            seconds = [visit for beside, visit in visits if beside is wanted]
             if seconds:
                 parts.append(
                     f"{len(seconds)} visits {name} {sum(seconds):.1f} s, of {median(seconds) * 1e3:.0f} ms (median)"
@@ -193,11 +195,11 @@ def main() -> None:
         repository = Repository(Path(folder), options.scripted, options.products)
         few = ("-b", "0") if options.products else wanted[2:]
         repository.run(first, ("--quick", *few))  # so that neither run is the first to read torch from the disk
-        found = []
+        rows = []
         for gpus in (first, options.gpus):
-            found.append(repository.run(gpus, wanted))
-            show(gpus, found[-1])
-    one, several = found
+            rows.append(repository.run(gpus, wanted))
+            show(gpus, rows[-1])
+    one, several = rows
     cases, total = several.cases, several.cases.total() + several.alone
     spent = {
         "the whole command": (one.command_s, several.command_s),

@@ -57,16 +57,16 @@ def all_series(root: Path, cache: Path, commits: Path) -> Told:
 
     order = [Commit(sha, "", "", date) for sha, date in json.loads(commits.read_text())]
     past = past_of(root, cache, order, Settings())
-    found = {"series": 0, "values": 0, "failures": 0}
+    totals = {"series": 0, "values": 0, "failures": 0}
 
     def count() -> None:
         for name in past.names:
             for series in past.series(name):
-                found["series"] += 1
-                found["values"] += sum(map(bool, series.rounds))
-                found["failures"] += sum(map(bool, series.failures))
+                totals["series"] += 1
+                totals["values"] += sum(map(bool, series.rounds))
+                totals["failures"] += sum(map(bool, series.failures))
 
-    return {**timed(count)[0], **found}
+    return {**timed(count)[0], **totals}
 
 
 def prepare(root: Path, cache: Path, commits: Path) -> Told:
@@ -74,23 +74,23 @@ def prepare(root: Path, cache: Path, commits: Path) -> Told:
     from regress.history import Archive
 
     archive = Archive(root, cache, ())
-    dates = {each.commit_sha: each.date for each in archive.places.values()}
+    dates = {place.commit_sha: place.date for place in archive.places.values()}
     commits.write_text(json.dumps(sorted(dates.items(), key=lambda item: (item[1], item[0]))))
-    skipped = [f"{each.path}: {each.why}" for each in archive.skipped]
+    skipped = [f"{file.path}: {file.why}" for file in archive.skipped]
     return {"used": len(archive.places), "commits": len(dates), "skipped": skipped}
 
 
 def timed(call: Callable[[], Any]) -> tuple[dict[str, float], Any]:
     """Seconds from start to end, and those of processors, with what the call gives."""
     start, before = time.perf_counter(), processors()
-    found = call()
-    return {"wall": time.perf_counter() - start, "cpu": processors() - before}, found
+    answer = call()
+    return {"wall": time.perf_counter() - start, "cpu": processors() - before}, answer
 
 
 def processors() -> float:
     """Seconds of processors that this process and those that it waited for have taken."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(each.ru_utime + each.ru_stime for each in used)
+    return sum(number.ru_utime + number.ru_stime for number in used)
 
 
 PARTS = {part.__name__: part for part in (by_asv, by_regress, all_series, prepare)}
@@ -123,7 +123,7 @@ def compare(root: Path, times: int) -> None:
             rounds["unchanged"].append(process("by_regress", root, cache, commits))
         series = process("all_series", root, cache, commits)
         index = sum(path.stat().st_size for path in cache.iterdir())
-    rounds["again"] = [{**each["again"], "peak": each["peak"]} for each in rounds["unchanged"]]
+    rounds["again"] = [{**row["again"], "peak": row["peak"]} for row in rounds["unchanged"]]
     labels = {
         "asv": "asv's loader",
         "first": "regress, first time",
@@ -131,10 +131,10 @@ def compare(root: Path, times: int) -> None:
         "again": "regress, unchanged, same process",
     }
     print(f"{'':<34}{'wall':>9}{'less':>10}{'CPU':>10}{'less':>10}{'peak memory':>15}")
-    best = {key: {name: min(each[key] for each in told) for name, told in rounds.items()} for key in ("wall", "cpu")}
+    best = {key: {name: min(row[key] for row in told) for name, told in rounds.items()} for key in ("wall", "cpu")}
     for name, label in labels.items():
         columns = "".join(f"{best[key][name]:8.3f} s{best[key]['asv'] / best[key][name]:8.1f} x" for key in best)
-        print(f"{label:<34}{columns}{max(each['peak'] for each in rounds[name]) / 1e6:12.0f} MB")
+        print(f"{label:<34}{columns}{max(round['peak'] for round in rounds[name]) / 1e6:12.0f} MB")
     columns = f"{series['wall']:8.3f} s{'':10}{series['cpu']:8.3f} s{'':10}"
     print(f"{'regress, every series':<34}{columns}{series['peak'] / 1e6:12.0f} MB")
     print(f"{series['series']} series, {series['values']} values, {series['failures']} failed or skipped")

@@ -25,14 +25,14 @@ REPEAT = 7
 
 def seconds(loop: Callable[[], None]) -> float:
     """Of the loop and of waiting for what it has enqueued, the least of several times."""
-    found = []
+    times = []
     for _ in range(REPEAT):
         torch.cuda.synchronize()
         start = time.perf_counter()
         loop()
         torch.cuda.synchronize()
-        found.append(time.perf_counter() - start)
-    return min(found)
+        times.append(time.perf_counter() - start)
+    return min(times)
 
 
 def looped(call: Callable[[], object], entries: int, context: Callable[[], Any] | None) -> Callable[[], None]:

@@ -31,21 +31,21 @@ def sides(values: Sequence[float]) -> tuple[list[float], list[float]]:
 
 def flagged(values: Sequence[float], rule: Rule, alpha: float) -> bool:
     base, head = sides(values)
-    found = welch(base, head)
-    if found.p is None or found.low is None or found.high is None:
+    test = welch(base, head)
+    if test.p is None or test.low is None or test.high is None:
         return False
-    verdict, _ = rule.decide(found.ratio, found.low, found.high, significant=found.p < alpha, level=1.0, spread=0.0)
+    verdict, _ = rule.decide(test.ratio, test.low, test.high, significant=test.p < alpha, level=1.0, spread=0.0)
     return verdict.traits.claims
 
 
 def builds(measurements: Path) -> Iterator[list[float]]:
     """What was measured often enough of one build, of every series."""
     for path in sorted((measurements / "hana" / "large_2022" / "data").glob("*.csv")):
-        found: dict[str, list[float]] = {}
+        by_run: dict[str, list[float]] = {}
         with path.open(newline="") as file:
             for row in csv.DictReader(file):
-                found.setdefault(row["sut_version"], []).append(float(row["value"]))
-        yield from (each for each in found.values() if len(each) >= 2 * (SCREEN + CONFIRM) and min(each) > 0)
+                by_run.setdefault(row["sut_version"], []).append(float(row["value"]))
+        yield from (ratios for ratios in by_run.values() if len(ratios) >= 2 * (SCREEN + CONFIRM) and min(ratios) > 0)
 
 
 def repeated(measurements: Path) -> None:

@@ -112,13 +112,13 @@ def main() -> None:
     suite = IN_PLACE if parser.parse_args().in_place else PLAIN
     with tempfile.TemporaryDirectory(prefix="versus-") as folder:
         repository = Repository(Path(folder), suite)
-        found = ours(repository, rounds=5)
+        measured = ours(repository, rounds=5)
         repository.run(sys.executable, "-m", "asv", "run", *ASV, "--set-commit-hash", repository.head())
         theirs = values_of_asv(repository)
     print("| benchmark | asv | here | setup | ratio |\n| --- | --- | --- | --- | --- |")
-    ratios = {name: value / theirs[name] for name, (value, _) in found.items()}
-    for name, (value, each) in found.items():
-        setup = "each sample" if each else "once a round"
+    ratios = {name: value / theirs[name] for name, (value, _) in measured.items()}
+    for name, (value, is_exact) in measured.items():
+        setup = "each sample" if is_exact else "once a round"
         row = f"{1e6 * theirs[name]:.4g} us | {1e6 * value:.4g} us | {setup} | {ratios[name]:.2f}"
         print(f"| {name.rpartition('.')[2]} | {row} |")
     print(f"\nmedian ratio {statistics.median(ratios.values()):.3f}")

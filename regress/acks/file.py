@@ -76,26 +76,26 @@ def parse(text: str, name: str) -> tuple[Acknowledgement, ...]:
                 name, 0, f'has "{key}"', "it is made of [[ack]] tables", "write [[ack]] above the keys of an entry"
             )
     tables = data.get(_TABLE, [])
-    if not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables):
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise _error(
             name, 0, "has an ack that is not a list of tables", "expected [[ack]]", "write [[ack]] instead of [ack]"
         )
     lines = _openings(text)
-    numbers = [each + 1 for each in lines] if len(lines) == len(tables) else [0] * len(tables)
+    numbers = [line + 1 for line in lines] if len(lines) == len(tables) else [0] * len(tables)
     entries = tuple(_entry(table, name, line) for table, line in zip(tables, numbers, strict=True))
     seen: dict[tuple[str, str], int] = {}
-    for each in entries:
-        key = each.pattern, each.metric
+    for entry in entries:
+        key = entry.pattern, entry.metric
         if key in seen:
-            what = f'has a second entry for "{each.pattern}"' + (f", {each.metric}" if each.metric else "")
-            raise _error(name, each.line, what, f"the first one begins at line {seen[key]}", "remove one of them")
-        seen[key] = each.line
+            what = f'has a second entry for "{entry.pattern}"' + (f", {entry.metric}" if entry.metric else "")
+            raise _error(name, entry.line, what, f"the first one begins at line {seen[key]}", "remove one of them")
+        seen[key] = entry.line
     return entries
 
 
 def named(entries: Sequence[Acknowledgement], pattern: str, metric: str = "") -> list[Acknowledgement]:
     """The entries with exactly that benchmark, and that metric where one is named."""
-    return [each for each in entries if each.pattern == pattern and metric in ("", each.metric)]
+    return [entry for entry in entries if entry.pattern == pattern and metric in ("", entry.metric)]
 
 
 def until_of(words: str) -> str:
@@ -215,7 +215,7 @@ def replaced(text: str, old: Acknowledgement, new: Acknowledgement, name: str) -
     lines = _lines(text)
     _, opening, end = _extent(lines, old, entries, name)
     done = "".join([*lines[:opening], _written(new), *lines[end:]])
-    return _checked(done, [new if each == old else each for each in entries], name)
+    return _checked(done, [new if entry == old else entry for entry in entries], name)
 
 
 def removed(text: str, old: Acknowledgement, name: str) -> str:
@@ -227,7 +227,7 @@ def removed(text: str, old: Acknowledgement, name: str) -> str:
         end += 1
     while end == len(lines) and start and not lines[start - 1].strip():
         start -= 1
-    return _checked("".join([*lines[:start], *lines[end:]]), [each for each in entries if each != old], name)
+    return _checked("".join([*lines[:start], *lines[end:]]), [entry for entry in entries if entry != old], name)
 
 
 def _openings(text: str) -> list[int]:

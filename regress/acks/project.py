@@ -34,7 +34,7 @@ def review(project: Project, head: Side, ancestry: Ancestry | None = None) -> Re
 
 def recorded_cases(project: Project) -> tuple[Case, ...]:
     """All cases that are known here without importing the suite: of results, and of checks on this machine."""
-    found: dict[Case, None] = {}
+    cases: dict[Case, None] = {}
     for root in (project.config.results_dir, project.cache / "history"):
         entries = read_benchmarks(root, [])
         for name, entry in entries.items():
@@ -42,9 +42,9 @@ def recorded_cases(project: Project) -> tuple[Case, ...]:
             if last in METRICS and benchmark in entries:
                 continue  # a further metric, which has an entry of its own in asv's list
             params = entry.get("params")
-            columns = params if isinstance(params, list) and all(isinstance(each, list) for each in params) else []
-            found |= dict.fromkeys(Case(name, tuple(map(str, each))) for each in itertools.product(*columns))
-    return tuple(found)
+            columns = params if isinstance(params, list) and all(isinstance(param, list) for param in params) else []
+            cases |= dict.fromkeys(Case(name, tuple(map(str, params))) for params in itertools.product(*columns))
+    return tuple(cases)
 
 
 def is_whole(project: Project) -> bool:
@@ -57,10 +57,10 @@ def complaints(project: Project, told: Iterable[Reviewed]) -> list[str]:
     """What a reader of any report should know of entries that do not act."""
     name = acks_file(project.config).name
     return [
-        f"{name}{f':{each.entry.line}' if each.entry.line else ''}: {each.entry.pattern}, {each.entry.kind}, "
-        f"{'has expired' if each.state == 'expired' else 'is unused'}: {each.why}; fix: {each.fix}"
-        for each in told
-        if each.state != "active"
+        f"{name}{f':{reviewed.entry.line}' if reviewed.entry.line else ''}: {reviewed.entry.pattern}, {reviewed.entry.kind}, "
+        f"{'has expired' if reviewed.state == 'expired' else 'is unused'}: {reviewed.why}; fix: {reviewed.fix}"
+        for reviewed in told
+        if reviewed.state != "active"
     ]
 
 
@@ -69,16 +69,17 @@ def unsteady(project: Project, base: Side, head: Side, comparisons: Sequence[Com
     with contextlib.suppress(StoreError):
         remember_verdicts(project.cache, project.machine.name, base, head, comparisons)
     last = last_verdicts(project.cache, project.machine.name)
-    return list(_unsteady(comparisons, {key for key, each in last.items() if each.reversed >= REVERSALS}))
+    return list(_unsteady(comparisons, {key for key, verdict in last.items() if verdict.reversed >= REVERSALS}))
 
 
 def _unsteady(comparisons: Sequence[Comparison], reversed_: set[tuple[str, str]]) -> Iterator[str]:
-    for each in comparisons:
-        known = each.acknowledged is not None and each.acknowledged.kind != "accepted"
-        if each.gates and not known and (str(each.case), each.metric.name) in reversed_:
+    for comparison in comparisons:
+        known = comparison.acknowledged is not None and comparison.acknowledged.kind != "accepted"
+        if comparison.gates and not known and (str(comparison.case), comparison.metric.name) in reversed_:
             yield (
-                f"{each.case}: {REVERSALS} or more verdicts on its {each.metric.name} were contradicted by the next check of "
-                f"the same commits; fix: {quoted('regress', 'ack', str(each.case), '--kind', 'quarantine')} {REASON}"
+                f"{comparison.case}: {REVERSALS} or more verdicts on its {comparison.metric.name} were contradicted "
+                f"by the next check of the same commits; "
+                f"fix: {quoted('regress', 'ack', str(comparison.case), '--kind', 'quarantine')} {REASON}"
             )
 
 
@@ -93,6 +94,6 @@ def accept(regressed: Sequence[tuple[Case, Metric]]) -> list[tuple[str, str]]:
     if not regressed:
         return []
     first, metric = regressed[0]
-    own = {case for case, each in regressed if (case.name, each.name) == (first.name, metric.name)}
+    own = {case for case, other in regressed if (case.name, other.name) == (first.name, metric.name)}
     name = str(first) if len(own) == 1 else first.name
     return [("accept", f"{quoted('regress', 'ack', name, '--metric', metric.name)} {REASON}")]

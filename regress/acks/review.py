@@ -56,9 +56,9 @@ def acknowledged(
 ) -> tuple[tuple[Comparison, ...], tuple[Reviewed, ...]]:
     """The comparisons of the reviewed head with `base`, each with the acknowledgement that acts on it; and the entries to tell
     of, which have expired or match nothing. Only where the `whole` suite was looked at is there anything to tell."""
-    done = tuple(review.of(each, base.commit.sha) for each in comparisons)
-    told = review.entries_of([each.case for each in comparisons]) if whole else ()
-    return done, tuple(each for each in told if each.state != "active")
+    done = tuple(review.of(comparison, base.commit.sha) for comparison in comparisons)
+    told = review.entries_of([comparison.case for comparison in comparisons]) if whole else ()
+    return done, tuple(reviewed for reviewed in told if reviewed.state != "active")
 
 
 class Ancestry(Protocol):
@@ -107,24 +107,24 @@ class Review:
 
     @cached_property
     def active(self) -> tuple[Acknowledgement, ...]:
-        return tuple(each for each in self.entries if not self.expired[each])
+        return tuple(entry for entry in self.entries if not self.expired[entry])
 
     @cached_property
     def _of_sides(self) -> tuple[Acknowledgement, ...]:
         """Those that are about what a case does, and not about a history up to a commit."""
-        return tuple(each for each in self.active if each.kind != "known")
+        return tuple(entry for entry in self.active if entry.kind != "known")
 
     @cached_property
     def expired(self) -> dict[Acknowledgement, str]:
         """By entry what has ended it; empty where nothing has."""
-        return {each: self._ended_by(each) for each in self.entries}
+        return {entry: self._ended_by(entry) for entry in self.entries}
 
     def _ended_by(self, entry: Acknowledgement) -> str:
         sha = self._head.commit.sha
         if entry.until == LIFTED:
             return ""
         if entry.until == NEXT_TAG:
-            same = self._last_release and any(_same(entry, each) for each in self._at(self._last_release))
+            same = self._last_release and any(_same(entry, accepted) for accepted in self._at(self._last_release))
             return f"{self._last_release} has it" if same else ""
         if re.fullmatch(r"\d{4}-\d\d-\d\d", entry.until):
             today = datetime.datetime.fromtimestamp(self._now).date()
@@ -150,12 +150,12 @@ class Review:
     def match(self, case: Case, metric: Metric | None, entries: Iterable[Acknowledgement]) -> Acknowledgement | None:
         """The entry that is the most about a metric of a case, or about all of them (None); of equals the first."""
         metrics = ("", metric.name) if metric is not None else ("",)
-        found = [
-            (rank, not each.metric, at, each)
-            for at, each in enumerate(entries)
-            if each.metric in metrics and (rank := self._rank(case, each.pattern)) is not None
+        matches = [
+            (rank, not entry.metric, at, entry)
+            for at, entry in enumerate(entries)
+            if entry.metric in metrics and (rank := self._rank(case, entry.pattern)) is not None
         ]
-        return min(found, key=lambda each: each[:3])[3] if found else None
+        return min(matches, key=lambda match: match[:3])[3] if matches else None
 
     def _rank(self, case: Case, pattern: str) -> int | None:
         """0 where the pattern is the case's name, 1 its benchmark's, 2 where it is an expression that is found in it."""
@@ -170,12 +170,12 @@ class Review:
 
     def entries_of(self, cases: Collection[Case]) -> tuple[Reviewed, ...]:
         """All entries, matched with all cases that there are; where none is known, none is unused."""
-        return tuple(self._reviewed(each, cases) for each in self.entries)
+        return tuple(self._reviewed(entry, cases) for entry in self.entries)
 
     def _reviewed(self, entry: Acknowledgement, cases: Collection[Case]) -> Reviewed:
         remove = f"regress ack --remove {quoted(entry.pattern)}"
-        if cases and not any(self._rank(each, entry.pattern) is not None for each in cases):
-            names = {name for each in cases for name in (each.name, str(each))}
+        if cases and not any(self._rank(case, entry.pattern) is not None for case in cases):
+            names = {name for case in cases for name in (case.name, str(case))}
             near = near_names(entry.pattern, names, 1)
             fix = f'write "{near[0]}", or {remove}' if near else remove
             return Reviewed(entry, "unused", "no benchmark matches", fix)
@@ -230,28 +230,28 @@ class Review:
 
     def accepted_at(self, revision: str, entry: Acknowledgement) -> Acknowledgement | None:
         """What the file accepted at a commit of the same cases and metric."""
-        return next((each for each in self._at(revision) if _about_the_same(entry, each)), None)
+        return next((accepted for accepted in self._at(revision) if _about_the_same(entry, accepted)), None)
 
     # -- change points ---------------------------------------------------------------------------------------------------
 
     def of_changes(self, series: Series, points: Sequence[ChangePoint]) -> tuple[ChangePoint, ...]:
         """The change points of a series, the regressions among them with the entry that acts on them."""
         about = self.match(series.case, series.metric, self._of_sides)
-        known = [each for each in self.active if each.kind == "known"]
+        known = [entry for entry in self.active if entry.kind == "known"]
         before = self.match(series.case, series.metric, known) if known else None
         entries = (about, before, self._of_shared(series.machine, series.metric))
-        return tuple(self._with_entry(each, entries, series.metric, points) for each in points)
+        return tuple(self._with_entry(point, entries, series.metric, points) for point in points)
 
-    def of_breakages(self, found: Iterable[Breakage]) -> tuple[Breakage, ...]:
+    def of_breakages(self, breakages: Iterable[Breakage]) -> tuple[Breakage, ...]:
         """What stopped giving numbers, each with the entry that acts on it: a quarantine, or what is known up to a commit
         that has it."""
-        return tuple(replace(each, acknowledged=self._of_breakage(each)) for each in found)
+        return tuple(replace(breakage, acknowledged=self._of_breakage(breakage)) for breakage in breakages)
 
     def _of_breakage(self, broken: Breakage) -> Acknowledgement | None:
         acting = (
-            each
-            for each in self.active
-            if each.kind == "quarantine" or (each.kind == "known" and self._descends(broken.first.sha, each.seen))
+            entry
+            for entry in self.active
+            if entry.kind == "quarantine" or (entry.kind == "known" and self._descends(broken.first.sha, entry.seen))
         )
         return self.match(broken.case, None, acting)
 
@@ -265,7 +265,7 @@ class Review:
         """The change point, a large regression with the first entry that acts on it. One that relapsed needs none."""
         if point.moved is not Verdict.REGRESSED or not point.large or point.state == "relapsed":
             return point
-        acting = (each for each in entries if each is not None and self._acts(each, point, metric, points))
+        acting = (entry for entry in entries if entry is not None and self._acts(entry, point, metric, points))
         entry = next(acting, None)
         return point if entry is None else replace(point, acknowledged=entry)
 
@@ -275,7 +275,7 @@ class Review:
             return point.state != "tentative" and self._descends(point.blamed[-1], entry.seen)
         if entry.kind != "accepted":
             return True
-        after = [each for each in points if each.way == point.way and self._is_after(each, entry.since)]
+        after = [later for later in points if later.way == point.way and self._is_after(later, entry.since)]
         if point not in after:
             return False
         if entry.value is not None:

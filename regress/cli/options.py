@@ -118,8 +118,8 @@ class Output(OutputType):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Path]:
         if isinstance(value, tuple):
             return value
-        form, found, file = str(value).partition("=")
-        if not found or form not in FORMATS:
+        form, equals, file = str(value).partition("=")
+        if not equals or form not in FORMATS:
             self.fail(f"{value!r} is not FORMAT=FILE with FORMAT one of {', '.join(FORMATS)}", param, ctx)
         if not Path(file).resolve().parent.is_dir():
             self.fail(f"the folder of {file!r} does not exist", param, ctx)

@@ -32,10 +32,10 @@ class Grouped(click.Group):
         listed = [name for name in self.list_commands(ctx) if not self.commands[name].hidden]
         left = [name for name in listed if not any(name in names for names in GROUPS.values())]
         for title, names in {**GROUPS, "Others": left}.items():
-            found = [(name, self.commands[name]) for name in names if name in self.commands]
-            if found:
+            commands = [(name, self.commands[name]) for name in names if name in self.commands]
+            if commands:
                 with formatter.section(title):
-                    formatter.write_dl([(name, command.get_short_help_str(200)) for name, command in found])
+                    formatter.write_dl([(name, command.get_short_help_str(200)) for name, command in commands])
 
 
 @click.group(

@@ -42,7 +42,9 @@ class Local:
         return Gone("failed", "its process ended") if begun is not None and begun.job == job else Gone("unknown")
 
     def cancel(self, run: Run, places: Sequence[Place] | None = None) -> None:
-        self._waiting = [each for each in self._waiting if places is not None and (each[0].name, each[1]) not in places]
+        self._waiting = [
+            waiting for waiting in self._waiting if places is not None and (waiting[0].name, waiting[1]) not in places
+        ]
         for place, begun in _alive(run).items():
             if places is None or place in places:
                 with suppress(ProcessLookupError):
@@ -59,13 +61,13 @@ class Local:
         """Start what waits, as far as there are slots."""
         for child in self._children:
             child.poll()  # a dead one that nobody has asked for still has its number
-        for each in list(self._waiting):
-            kind, task, job = each
+        for waiting in list(self._waiting):
+            kind, task, job = waiting
             taken = {begun.slot for (name, _), begun in _alive(run).items() if name == kind.name}
             free = sorted(set(range(kind.at_most)) - taken)
             if not free:
                 continue
-            self._waiting.remove(each)
+            self._waiting.remove(waiting)
             variables = {**os.environ, "REGRESS_JOB": job, "REGRESS_SLOT": str(free[0])}
             with run.log(kind.name, task).open("ab") as log:
                 child = subprocess.Popen(

@@ -137,7 +137,7 @@ class Run:
         return self.folder / kind / f"{task}.log"
 
     def task(self, kind: str, number: int) -> Task:
-        return next(each for each in self.plan.tasks[kind] if each.number == number)
+        return next(task for task in self.plan.tasks[kind] if task.number == number)
 
     # -- attempts --------------------------------------------------------------------------------------------------------
 
@@ -159,12 +159,12 @@ class Run:
 
     def attempts(self, kind: str, task: int) -> list[Attempt]:
         """What was tried, the first attempt first."""
-        found: list[Attempt] = []
-        while (folder := self.folder / kind / f"{task}.{len(found)}").is_dir():
-            found.append(
-                Attempt(len(found), folder, read(folder / "began.json", Began), read(folder / "end.json", End))
+        attempts: list[Attempt] = []
+        while (folder := self.folder / kind / f"{task}.{len(attempts)}").is_dir():
+            attempts.append(
+                Attempt(len(attempts), folder, read(folder / "began.json", Began), read(folder / "end.json", End))
             )
-        return found
+        return attempts
 
     # -- what the driver keeps -------------------------------------------------------------------------------------------
 
@@ -227,15 +227,15 @@ def find(shared: Path, key: str) -> Run | None:
 def costs_of(shared: Path, kind: Kind) -> Costs | None:
     """What tasks of the kind take, as those of the newest run with any have shown; None where there is none."""
     for run in _newest_first(shared):
-        found = [
-            each.end
+        ends = [
+            attempt.end
             for task in run.plan.tasks.get(kind.name, ())
-            for each in run.attempts(kind.name, task.number)
-            if each.end is not None and each.end.is_whole and each.end.measured and each.end.cases
+            for attempt in run.attempts(kind.name, task.number)
+            if attempt.end is not None and attempt.end.is_whole and attempt.end.measured and attempt.end.cases
         ]
-        if found:
-            case_s = median((end.took_s - end.looked_s) / end.measured / end.cases for end in found)
-            return Costs(median(end.looked_s for end in found), case_s, kind.time_s)
+        if ends:
+            case_s = median((end.took_s - end.looked_s) / end.measured / end.cases for end in ends)
+            return Costs(median(end.looked_s for end in ends), case_s, kind.time_s)
     return None
 
 

@@ -79,15 +79,15 @@ class Slurm:
         code, out, _ = _call(["squeue", "--noheader", "--array", f"--name={_name(run)}", "--format=%F|%K|%T|%r|%N"])
         if code:
             return None
-        kinds = {each.job: each.kind for each in run.submitted}
-        found: dict[Place, Queued] = {}
+        kinds = {submission.job: submission.kind for submission in run.submitted}
+        queued: dict[Place, Queued] = {}
         for line in filter(None, map(str.strip, out.splitlines())):
             job, task, state, why, node = line.split("|", 4)
             if job not in kinds or not task.isdigit():
                 continue
             waits = state in _WAITING
-            found[kinds[job], int(task)] = Queued("waiting" if waits else "running", why if waits else "", node)
-        return found
+            queued[kinds[job], int(task)] = Queued("waiting" if waits else "running", why if waits else "", node)
+        return queued
 
     def gone(self, run: Run, kind: str, task: int, job: str) -> Gone:
         code, out, _ = _call(["scontrol", "show", "job", "--oneliner", f"{job}_{task}"])
@@ -108,7 +108,7 @@ class Slurm:
         if places is None:
             _call(["scancel", f"--name={_name(run)}"])
             return
-        jobs = {(each.kind, task): each.job for each in run.submitted for task in each.tasks}
+        jobs = {(submission.kind, task): submission.job for submission in run.submitted for task in submission.tasks}
         words = [f"{jobs[place]}_{place[1]}" for place in places if place in jobs]
         if words:
             _call(["scancel", *words])
@@ -169,8 +169,8 @@ class _Srun:
 def options_of(kind: Kind) -> list[str]:
     """The options of sbatch and srun that ask for a node of that kind."""
     named = ("partition", "gres", "constraint", "account", "qos", "reservation")
-    found = [f"--{name}={value}" for name in named if (value := getattr(kind, name))]
-    return [*found, *(["--exclusive"] if kind.exclusive else []), *kind.options]
+    options = [f"--{name}={value}" for name in named if (value := getattr(kind, name))]
+    return [*options, *(["--exclusive"] if kind.exclusive else []), *kind.options]
 
 
 def _name(run: Run) -> str:
@@ -178,7 +178,7 @@ def _name(run: Run) -> str:
 
 
 def last_line(text: str) -> str:
-    lines = [each.strip() for each in text.splitlines() if each.strip()]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1].removeprefix("sbatch: ").removeprefix("error: ") if lines else ""
 
 

@@ -47,32 +47,36 @@ def state_of(
 ) -> TaskState:
     """How the task stands. `jobs` are those that it was submitted with, the last one last; `gone` says of one of them what
     became of the task, and is asked only where it is not queued."""
-    whole = next((each for each in attempts if each.end is not None and each.end.is_whole), None)
+    whole = next((attempt for attempt in attempts if attempt.end is not None and attempt.end.is_whole), None)
     last = attempts[-1] if attempts else None
     if whole is not None:
         return TaskState(kind, task, "in", attempt=whole)
     if not jobs:
         return TaskState(kind, task, "new")
     running = queued is not None and queued.state == "running"
-    dead = [each for each in attempts if _died(each) and not (running and each is last and each.end is None)]
-    nodes = tuple(each.began.node for each in dead if each.began is not None)
+    dead = [
+        attempt for attempt in attempts if _died(attempt) and not (running and attempt is last and attempt.end is None)
+    ]
+    nodes = tuple(attempt.began.node for attempt in dead if attempt.began is not None)
     deaths = len(dead)
     if queued is not None and deaths < TRIES:
         why = _words(dead[-1], "it died") if dead else queued.why
         return TaskState(kind, task, queued.state, why, deaths, last, nodes)
     if queued is not None:
         return TaskState(kind, task, "given up", _words(last, "it died"), deaths, last, nodes)
-    found = gone(jobs[-1].job)
-    if found.how == "back":
+    fate = gone(jobs[-1].job)
+    if fate.how == "back":
         return TaskState(kind, task, "waiting", "", deaths, last, nodes)
-    began = any(each.began is not None and each.began.job == jobs[-1].job for each in attempts)
+    began = any(attempt.began is not None and attempt.began.job == jobs[-1].job for attempt in attempts)
     ended = last is not None and last.end is not None
-    late = found.how in ("ended", "unknown") and not ended
-    if found.how == "cancelled" or (found.how == "unknown" and not began):
-        return TaskState(kind, task, "cancelled", found.why, deaths, last, nodes, late)
+    late = fate.how in ("ended", "unknown") and not ended
+    if fate.how == "cancelled" or (fate.how == "unknown" and not began):
+        return TaskState(kind, task, "cancelled", fate.why, deaths, last, nodes, late)
     if not began:  # it died in its set-up, this time and before
-        deaths += len({job.job for job in jobs} - {each.began.job for each in attempts if each.began is not None})
-    why = _words(last, found.why or "it ended without a message") if began else found.why
+        deaths += len(
+            {job.job for job in jobs} - {attempt.began.job for attempt in attempts if attempt.began is not None}
+        )
+    why = _words(last, fate.why or "it ended without a message") if began else fate.why
     return TaskState(kind, task, "given up" if deaths >= TRIES else "again", why, deaths, last, nodes, late)
 
 

@@ -60,14 +60,14 @@ def ack(request: Request, wanted: AckRequest) -> Report:
         new = _with_levels(session, entry, wanted, matched)
     else:
         new = [replace(entry, since=_sha(session, wanted.since or "HEAD"))]
-    of_metric = {each.metric: each for each in acks.named(entries, entry.pattern)}
-    old = [of_metric[each.metric] for each in new if each.metric in of_metric]
+    of_metric = {known.metric: known for known in acks.named(entries, entry.pattern)}
+    old = [of_metric[added.metric] for added in new if added.metric in of_metric]
     if old and not wanted.replace:
         what = f"{path.name}:{old[0].line} has {entry.pattern} already: {old[0].words}"
         raise RegressError(what, why="a case can have one entry", fix="run it again with --replace")
     _change(path, lambda text: _with_entries(text, new, path.name))
     done = "replaced in" if len(old) == len(new) else "added to"
-    written = [Reviewed(each, "active") for each in new]
+    written = [Reviewed(added, "active") for added in new]
     return _written(session, path, written, f"{done} {path.name}: commit it with the change it is about")
 
 
@@ -83,19 +83,25 @@ def ack_all_open(request: Request, reason: str, link: str = "") -> Report:
     line = session.line("HEAD", session.recorded())
     names = {case.name for case in recorded_cases(session)}
     events = events_on(session, line, names, machine=None)
-    found = [each for each in events.changes if each.point.large]
-    place = {each.sha: at for at, each in enumerate(line)}
-    unsure = [place[each.point.good] for each in found if each.point.state == "tentative"]
+    changes = [change for change in events.changes if change.point.large]
+    place = {commit.sha: at for at, commit in enumerate(line)}
+    unsure = [place[change.point.good] for change in changes if change.point.state == "tentative"]
     up_to = min(unsure, default=len(line) - 1)
-    opened = [each for each in found if each.point.is_open and place[each.point.blamed[-1]] <= up_to]
-    broken = [each for each in events.breakages if each.acknowledged is None and place[each.first.sha] <= up_to]
+    opened = [change for change in changes if change.point.is_open and place[change.point.blamed[-1]] <= up_to]
+    broken = [
+        breakage
+        for breakage in events.breakages
+        if breakage.acknowledged is None and place[breakage.first.sha] <= up_to
+    ]
     if not opened and not broken:
         what = "no regression is open, and no case has stopped giving numbers"
         raise RegressError(what, why="neither on this machine nor on another", fix="regress report")
-    seen = max([place[each.point.blamed[-1]] for each in opened] + [place[each.first.sha] for each in broken])
+    seen = max(
+        [place[change.point.blamed[-1]] for change in opened] + [place[breakage.first.sha] for breakage in broken]
+    )
     entry = Acknowledgement(EVERYTHING, "known", reason, seen=line[seen].sha[:SHA_DIGITS], until=LIFTED, link=link)
     _change(path, lambda text: _with_entries(text, [entry], path.name))
-    regressions = sum(any(each in opened for each in own) for own in by_event(found, line))
+    regressions = sum(any(change in opened for change in own) for own in by_event(changes, line))
     words = [counted(regressions, "regression")] * bool(regressions)
     words += [f"{counted(len(broken), 'case')} without a number"] * bool(broken)
     remark = f"{' and '.join(words)} up to {line[seen].short} known, in {path.name}; later changes raise an alarm"
@@ -107,16 +113,18 @@ def remove(request: Request, pattern: str, metric: str) -> Report:
     session = Session(request)
     path = acks_file(session.config)
     entries = acks.read(path)
-    found = acks.named(entries, pattern, metric)
-    if not found:
-        near = near_names(pattern, (each.pattern for each in entries), 1)
+    matching = acks.named(entries, pattern, metric)
+    if not matching:
+        near = near_names(pattern, (entry.pattern for entry in entries), 1)
         fix = quoted("regress", "ack", "--remove", near[0]) if near else "regress ack --list"
-        why = f"it has {', '.join(each.pattern for each in entries) or 'none at all'}"
+        why = f"it has {', '.join(entry.pattern for entry in entries) or 'none at all'}"
         raise RegressError(f"{path.name} has no entry for {pattern}", why=why, fix=fix)
-    if len(found) > 1:
-        why = "one for " + ", one for ".join(each.metric or "all metrics" for each in found)
-        raise RegressError(f"{path.name} has {len(found)} entries for {pattern}", why=why, fix="name one with --metric")
-    _change(path, lambda text: acks.removed(text, found[0], path.name))
+    if len(matching) > 1:
+        why = "one for " + ", one for ".join(entry.metric or "all metrics" for entry in matching)
+        raise RegressError(
+            f"{path.name} has {len(matching)} entries for {pattern}", why=why, fix="name one with --metric"
+        )
+    _change(path, lambda text: acks.removed(text, matching[0], path.name))
     return _written(session, path, [], f"{pattern}: removed from {path.name}")
 
 
@@ -124,15 +132,15 @@ def listed(request: Request) -> Report:
     """The entries of the file as they stand for the working tree."""
     session = Session(request)
     head = session.tree_side("head")
-    found = review(session, head).entries_of(recorded_cases(session))
-    states = [each.state for each in found]
+    reviewed = review(session, head).entries_of(recorded_cases(session))
+    states = [entry.state for entry in reviewed]
     words = ", ".join(f"{states.count(word)} {word}" for word in ("active", "expired", "unused") if word in states)
     name = acks_file(session.config).name
     return Report(
         command="ack",
         head=head,
-        acknowledgements=found,
-        remark=f"{name}: {words}" if found else f"{name}: nothing is acknowledged",
+        acknowledgements=reviewed,
+        remark=f"{name}: {words}" if reviewed else f"{name}: nothing is acknowledged",
         warnings=session.config.warnings,
     )
 
@@ -160,7 +168,7 @@ def _with_entries(text: str, new: Sequence[Acknowledgement], name: str) -> str:
     """The text with each entry, in the place of the one about the same."""
     for entry in new:
         old = next(
-            (each for each in acks.named(acks.parse(text, name), entry.pattern) if each.metric == entry.metric), None
+            (other for other in acks.named(acks.parse(text, name), entry.pattern) if other.metric == entry.metric), None
         )
         text = acks.replaced(text, old, entry, name) if old else acks.added(text, entry, name)
     return text
@@ -178,9 +186,9 @@ def _matched(session: Session, pattern: str) -> frozenset[str]:
         raise RegressError("no benchmark is known here", why=why, fix="regress check")
     exact = frozenset(case for case, name in cases.items() if pattern in (case, name))
     with contextlib.suppress(re.error):
-        found = exact or frozenset(case for case in cases if re.search(pattern, case))
-        if found:
-            return found
+        matching = exact or frozenset(case for case in cases if re.search(pattern, case))
+        if matching:
+            return matching
     near = near_names(pattern, [*cases, *cases.values()], 1)
     why = f"{counted(len(cases), 'case')} from checks on this machine and recorded results, none of which matches"
     fix = quoted("regress", "ack", near[0]) + " …" if near else quoted("regress", "check", "-b", pattern)
@@ -213,8 +221,8 @@ def _with_levels(
         return [replace(entry, level=wanted.level, since=since)]
     since = session.repository.resolve(wanted.since).sha if wanted.since else ""
     worst: dict[str, Regressed] = {}
-    for each in regressed(session, cases, entry.metric, since):
-        worst.setdefault(each.metric, each)
+    for regression in regressed(session, cases, entry.metric, since):
+        worst.setdefault(regression.metric, regression)
     if not worst and not entry.metric and (broken := _last_breakage(session, cases)):
         # There is no level to accept: it is known, up to the commit that has it.
         return [replace(entry, kind="known", seen=broken[:SHA_DIGITS], until=entry.until if wanted.until else LIFTED)]
@@ -226,16 +234,18 @@ def _with_levels(
             why="the last check and the recorded results show no regression, so there is no level to accept",
             fix=f"{quoted('regress', 'check', '-b', entry.pattern)}, or name it: --level +9% --since REV",
         )
-    return [_with_level(session, entry, each) for each in worst.values()]
+    return [_with_level(session, entry, regression) for regression in worst.values()]
 
 
 def _last_breakage(session: Session, cases: Collection[str]) -> str:
     """The newest commit since which one of these cases stopped giving numbers; empty where all do."""
     line = session.repository.commits("HEAD")
-    place = {each.sha: at for at, each in enumerate(line)}
+    place = {commit.sha: at for at, commit in enumerate(line)}
     names = {case.partition("(")[0] for case in cases}
-    found = events_on(session, line, names, machine=None).breakages
-    own = [each.first.sha for each in found if each.acknowledged is None and str(each.case) in cases]
+    breakages = events_on(session, line, names, machine=None).breakages
+    own = [
+        breakage.first.sha for breakage in breakages if breakage.acknowledged is None and str(breakage.case) in cases
+    ]
     return max(own, key=place.__getitem__, default="")
 
 
@@ -280,21 +290,21 @@ class Regressed:
 def regressed(session: Session, cases: Collection[str], metric: str = "", since: str = "") -> list[Regressed]:
     """The regressions of these cases, in that metric or in any that gates, since that commit or any; the worst first."""
     for source in (_last_checked, _recorded):
-        found = [
-            each
-            for each in source(session, cases)
-            if metric in ("", each.metric) and (not since or each.since.startswith(since))
+        regressions = [
+            regression
+            for regression in source(session, cases)
+            if metric in ("", regression.metric) and (not since or regression.since.startswith(since))
         ]
-        if found:
-            return sorted(found, key=lambda each: -each.size)
+        if regressions:
+            return sorted(regressions, key=lambda regression: -regression.size)
     return []
 
 
 def _last_checked(session: Session, cases: Collection[str]) -> list[Regressed]:
     return [
-        Regressed(case, metric, each.base, each.head, each.ratio, each.value)
-        for (case, metric), each in last_verdicts(session.cache, session.machine.name).items()
-        if case in cases and each.verdict is Verdict.REGRESSED
+        Regressed(case, metric, last.base, last.head, last.ratio, last.value)
+        for (case, metric), last in last_verdicts(session.cache, session.machine.name).items()
+        if case in cases and last.verdict is Verdict.REGRESSED
     ]
 
 
@@ -302,16 +312,16 @@ def _recorded(session: Session, cases: Collection[str]) -> list[Regressed]:
     """What is open in the recorded history of the checkout, on any machine."""
     names = {case.partition("(")[0] for case in cases}
     changes = events_on(session, session.repository.commits("HEAD"), names, machine=None).changes
-    return [_of(each) for each in _last_of_each(changes) if str(each.case) in cases]
+    return [_of(change) for change in _last_of_each(changes) if str(change.case) in cases]
 
 
 def _last_of_each(changes: Iterable[Changed]) -> Collection[Changed]:
     """Of each series the newest regression that is open."""
-    found = {}
-    for each in changes:
-        if each.point.is_open:
-            found[each.case, each.metric.name, each.machine, each.environment, each.device] = each
-    return found.values()
+    newest = {}
+    for change in changes:
+        if change.point.is_open:
+            newest[change.case, change.metric.name, change.machine, change.environment, change.device] = change
+    return newest.values()
 
 
 def _of(changed: Changed) -> Regressed:

@@ -26,7 +26,7 @@ def away(request: Request, words: Sequence[str], on: str, several: bool) -> int:
     kinds = kinds_of(session.config.settings.cluster, on)
     cluster = placed(session.config.settings.cluster, session.cache)
     if len(kinds) != 1:
-        names = ", ".join(each.name for each in kinds)
+        names = ", ".join(kind.name for kind in kinds)
         raise ConfigError(
             f"{on} is {names}", why="this command is one job, on a node of one kind", fix=f"--on {kinds[0].name}"
         )
@@ -48,16 +48,16 @@ def in_this_folder(cluster: Cluster, kind: Kind, words: Sequence[str]) -> str:
 
 def there(words: Sequence[str], kind: Kind, several: bool) -> list[str]:
     """The words as the node gets them: without `--on`, with the kind as the machine's name, on all GPUs of the job."""
-    found: list[str] = []
+    node_words: list[str] = []
     left = iter(words)
     for word in left:
         if word == "--on":
             next(left, None)
         elif not word.startswith("--on="):
-            found.append(word)
-    given = {word.partition("=")[0] for word in found}
-    found += [] if "--machine" in given else ["--machine", kind.name]
-    return found + (["--gpus", "all"] if several and kind.gpus > 1 and "--gpus" not in given else [])
+            node_words.append(word)
+    given = {word.partition("=")[0] for word in node_words}
+    node_words += [] if "--machine" in given else ["--machine", kind.name]
+    return node_words + (["--gpus", "all"] if several and kind.gpus > 1 and "--gpus" not in given else [])
 
 
 def waited(attached: Attached, note: Callable[[str], None]) -> int:

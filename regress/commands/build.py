@@ -44,7 +44,7 @@ def build(request: Request, revisions: Sequence[str], watcher: Watcher, environm
             watcher.advance(f"{side.label} {builds[-1].state}")
     except KeyboardInterrupt:
         interrupted = True
-    failed = any(each.state == "failed" for each in builds)
+    failed = any(built.state == "failed" for built in builds)
     codes = exits(interrupted=interrupted, failed=failed)
     return Report(
         command="build",
@@ -85,10 +85,10 @@ def _built(session: Session, side: Side, watcher: Watcher) -> Built:
 
 def _counts(builds: Sequence[Built], wanted: int) -> str:
     """ "2 built, 1 reused, 1 not reached"."""
-    states = [each.state for each in builds]
-    found = {state: states.count(state) for state in ("built", "reused", "ready", "failed")}
-    words = [f"{number} {state}" for state, number in found.items() if number]
-    if found["ready"]:
+    states = [built.state for built in builds]
+    counts = {state: states.count(state) for state in ("built", "reused", "ready", "failed")}
+    words = [f"{number} {state}" for state, number in counts.items() if number]
+    if counts["ready"]:
         words.append('nothing to build: "build" under "regress" is empty')
     return ", ".join([*words, *([f"{wanted - len(builds)} not reached"] if wanted > len(builds) else [])])
 

@@ -129,7 +129,9 @@ def _judged(
     told_short = short(session, steps, measured, comparisons)
     session.remember(comparisons)
     if session.request.prove:
-        comparisons = tuple(replace(each, critical=each.critical or _to_be_proven(each)) for each in comparisons)
+        comparisons = tuple(
+            replace(comparison, critical=comparison.critical or _to_be_proven(comparison)) for comparison in comparisons
+        )
     comparisons = with_throughput(comparisons, measured, ceilings)
     whole = is_whole(session) and not measured.interrupted
     comparisons, told = acknowledged(comparisons, entries, sides[0], whole=whole)
@@ -181,8 +183,8 @@ def with_verdicts(
     report: Report, comparisons: tuple[Comparison, ...], summed: Overall, settings: Settings, strict: bool
 ) -> Report:
     """The report with the comparisons, what they come to, and the figures that they rest on."""
-    found = {each.name: getattr(summed, each.name) for each in fields(summed)}
-    return replace(report, state=summed.state, comparisons=comparisons, policy=policy(settings, strict), **found)
+    numbers = {field.name: getattr(summed, field.name) for field in fields(summed)}
+    return replace(report, state=summed.state, comparisons=comparisons, policy=policy(settings, strict), **numbers)
 
 
 def _to_be_proven(comparison: Comparison) -> bool:
@@ -214,7 +216,7 @@ def _explained(report: Report, chosen: Sequence[Comparison], explaining: Explain
 def _last_aa(session: Session, measured: JobResult, comparisons: Sequence[Comparison]) -> SelfCheck | None:
     """The last A/A check on the device that was measured on, if any case of this check was in it."""
     last = last_aa(session.cache, session.machine.name, device_uuid(measured))
-    names = {str(each.case) for each in comparisons}
+    names = {str(comparison.case) for comparison in comparisons}
     return last if last is not None and not names.isdisjoint(last.cases) else None
 
 
@@ -237,16 +239,16 @@ def short(
     if isinstance(steps, FixedRounds):
         over = time.monotonic() >= steps.end_s
         return [f"{budget} ended before every case had its {counted(steps.rounds, 'round')}"] if over else []
-    found = steps.short(measured, comparisons)
-    if found is None:
+    shortfall = steps.short(measured, comparisons)
+    if shortfall is None:
         return []
     what = "some cases that look slower were not confirmed"
-    if found.unreached:
-        what = f"{found.unreached} of {counted(found.cases, 'case')} not reached"
+    if shortfall.unreached:
+        what = f"{shortfall.unreached} of {counted(shortfall.cases, 'case')} not reached"
         if measured.start_s > session.config.settings.budget_s / 2:
             what += f", as importing the suite took {format_duration(measured.start_s)}"
-    whole = "all of it" if found.cases == 1 else f"all {found.cases}"
-    enough = f"; --budget {budget_words(found.whole_s)} would cover {whole}" if found.whole_s else ""
+    whole = "all of it" if shortfall.cases == 1 else f"all {shortfall.cases}"
+    enough = f"; --budget {budget_words(shortfall.whole_s)} would cover {whole}" if shortfall.whole_s else ""
     return [f"{budget} was too short: {what}{enough}"]
 
 
@@ -254,7 +256,7 @@ def rounds_words(job: Job, measured: JobResult) -> str:
     """How many rounds there were a side: "5 rounds", "4 to 34 rounds"."""
     if job.rounds:
         return counted(job.rounds, "round")
-    taken = Counter((each.side, each.name, *each.params) for each in measured.rounds).values()
+    taken = Counter((round.side, round.name, *round.params) for round in measured.rounds).values()
     fewest, most = min(taken, default=0), max(taken, default=0)
     return f"{fewest} to {counted(most, 'round')}" if fewest < most else counted(most, "round")
 
@@ -266,11 +268,11 @@ def with_throughput(
     base, head = (Rates.of(measured.of(name), measured.benchmarks.get(name, {}), ceilings) for name in ("base", "head"))
     return tuple(
         replace(
-            each,
-            base_throughput=base.of_time(each.case, each.metric, each.base),
-            head_throughput=head.of_time(each.case, each.metric, each.head),
+            comparison,
+            base_throughput=base.of_time(comparison.case, comparison.metric, comparison.base),
+            head_throughput=head.of_time(comparison.case, comparison.metric, comparison.head),
         )
-        for each in comparisons
+        for comparison in comparisons
     )
 
 
@@ -298,35 +300,48 @@ def suggestions(
     if not head.dirty:
         words.append(head.commit.short)
     again = [("again", quoted(*words, *options, "-b", str(worst[0].case)))]
-    slower = next((each for each in worst if can_explain(each) and each.case.name not in programs), None)
+    slower = next(
+        (comparison for comparison in worst if can_explain(comparison) and comparison.case.name not in programs), None
+    )
     if slower is not None and command == "check":  # what can be measured again
         again.insert(0, ("why", quoted("regress", "explain", str(slower.case), *words[2:], *options)))
-    return again + accept([(each.case, each.metric) for each in worst if each.verdict is Verdict.REGRESSED])
+    return again + accept(
+        [(comparison.case, comparison.metric) for comparison in worst if comparison.verdict is Verdict.REGRESSED]
+    )
 
 
 def _programs(measured: JobResult) -> set[str]:
     """The benchmarks that programs of their own measure."""
-    return {name for own in measured.benchmarks.values() for name, each in own.items() if each.program}
+    return {name for own in measured.benchmarks.values() for name, benchmark in own.items() if benchmark.program}
 
 
 def _alarming(comparisons: Sequence[Comparison]) -> list[Comparison]:
     """What regressed, or fails on the head only, the farthest first."""
-    found = [
-        each
-        for each in comparisons
-        if each.alarms
-        and (each.verdict is Verdict.REGRESSED or (each.verdict is Verdict.FAILED and not each.base_failure))
+    alarming = [
+        comparison
+        for comparison in comparisons
+        if comparison.alarms
+        and (
+            comparison.verdict is Verdict.REGRESSED
+            or (comparison.verdict is Verdict.FAILED and not comparison.base_failure)
+        )
     ]
-    return sorted(found, key=lambda each: -abs(math.log(each.ratio)) if each.ratio else 0.0)  # worse may be less
+    return sorted(
+        alarming, key=lambda comparison: -abs(math.log(comparison.ratio)) if comparison.ratio else 0.0
+    )  # worse may be less
 
 
 def _confirmed(session: Session, base: Side, head: Side, comparisons: Sequence[Comparison]) -> None:
     """Keep what is claimed of two commits for the history, which may have seen it once only."""
     if head.dirty or base.environment != head.environment:
         return
-    found = [(each.case, each.metric, each.verdict, each.ratio) for each in comparisons if each.gates]
+    results = [
+        (comparison.case, comparison.metric, comparison.verdict, comparison.ratio)
+        for comparison in comparisons
+        if comparison.gates
+    ]
     with contextlib.suppress(StoreError):
-        keep_confirmed(session.cache, session.machine.name, "check", base.commit.sha, head.commit.sha, found)
+        keep_confirmed(session.cache, session.machine.name, "check", base.commit.sha, head.commit.sha, results)
 
 
 def bisect_hint(session: Session, base: Side, head: Side, comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:

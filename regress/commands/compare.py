@@ -57,11 +57,11 @@ def compare_recorded(
     store = Store(session.config.results_dir)
     sides = recorded_side(session, store, "base", base), recorded_side(session, store, "head", head)
     warnings = list(session.config.warnings)
-    found = [store.load(side.commit.sha, each.machine) for side, each in zip(sides, sources, strict=True)]
-    warnings += [each.words for each in left_out(each for loaded in found for each in loaded.skipped)]
-    before, after = _pair(sides, found, sources, session, store)
+    results = [store.load(side.commit.sha, source.machine) for side, source in zip(sides, sources, strict=True)]
+    warnings += [left.words for left in left_out(file for loaded in results for file in loaded.skipped)]
+    before, after = _pair(sides, results, sources, session, store)
     across = _across(before, after)
-    warnings += [f"{each.source.name}: {note}" for each in (before, after) for note in each.notes]
+    warnings += [f"{recorded.source.name}: {note}" for recorded in (before, after) for note in recorded.notes]
     selection = session.selection()
     now = {old: new for new, old in renames(after.benchmarks, before.benchmarks).items()}
     base_rounds, head_rounds = selected(before, selection, now), selected(after, selection)
@@ -88,10 +88,10 @@ def compare_recorded(
     base_side, head_side = (
         replace(
             side,
-            environment=each.environment,
-            revision=side.revision if one_machine else f"{side.revision}, on {each.machine.name}",
+            environment=recorded.environment,
+            revision=side.revision if one_machine else f"{side.revision}, on {recorded.machine.name}",
         )
-        for side, each in zip(sides, (before, after), strict=True)
+        for side, recorded in zip(sides, (before, after), strict=True)
     )
     if not across:
         warnings += session.turned_round(*sides)
@@ -121,7 +121,11 @@ def compare_recorded(
 
 def _telling(base: Side, head: Side, comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:
     """What measures in turn what looks changed and was recorded in sessions apart."""
-    open_ = {str(each.case) for each in comparisons if each.alone and each.gates and each.verdict is Verdict.UNDECIDED}
+    open_ = {
+        str(comparison.case)
+        for comparison in comparisons
+        if comparison.alone and comparison.gates and comparison.verdict is Verdict.UNDECIDED
+    }
     only = ("-b", *open_) if len(open_) == 1 else ()
     words = quoted("regress", "check", base.commit.short, head.commit.short, *only)
     return [("check", words)] if open_ else []
@@ -129,22 +133,22 @@ def _telling(base: Side, head: Side, comparisons: Sequence[Comparison]) -> list[
 
 def _filled(session: Session, sources: tuple[From, From], environment: str | None) -> tuple[From, From]:
     """The same with this machine, and with the environment of both, where nothing else is said."""
-    base, head = (From(each.machine or session.machine.name, each.environment or environment) for each in sources)
+    base, head = (From(source.machine or session.machine.name, source.environment or environment) for source in sources)
     return base, head
 
 
 def _across(before: Recorded, after: Recorded) -> str:
     """Which places are compared, in words: as far as they differ, the head's against the base's; empty where they do not."""
-    parts = [(each.machine.name, each.environment) for each in (after, before)]
+    parts = [(recorded.machine.name, recorded.environment) for recorded in (after, before)]
     told = [part for part in (0, 1) if parts[0][part] != parts[1][part]]
-    return " against ".join(" ".join(each[part] for part in told) for each in parts) if told else ""
+    return " against ".join(" ".join(place[part] for part in told) for place in parts) if told else ""
 
 
 def _anywhere(rounds: Iterable[Round]) -> list[Round]:
     """The rounds, as if all had been taken in one place and in one session: two machines have none in common."""
     return [
-        replace(each, run="", facts={name: value for name, value in each.facts.items() if name not in BY_NATURE})
-        for each in rounds
+        replace(round, run="", facts={name: value for name, value in round.facts.items() if name not in BY_NATURE})
+        for round in rounds
     ]
 
 
@@ -158,28 +162,32 @@ def _on_like_cards(
         return base, head
     root, settings = session.config.results_dir, session.config.settings
     where = settings, recorded.machine.name, recorded.environment
-    every = [Commit(each.commit_sha, "", "", each.date) for each in past_of(root, session.cache, (), *where).unknown]
+    every = [
+        Commit(unknown.commit_sha, "", "", unknown.date) for unknown in past_of(root, session.cache, (), *where).unknown
+    ]
     past = past_of(root, session.cache, every, *where)
-    series = [each for name in past.names if name in apart for each in past.series(name)]
-    found = []
+    series = [one_series for name in past.names if name in apart for one_series in past.series(name)]
+    corrected = []
     for side, own in (("base", base), ("head", head)):
-        known = as_the_mean_card((each for each in own if each.name in apart), series, side)
-        found.append([*(each for each in own if each.name not in apart), *known])
-    return found[0], found[1]
+        known = as_the_mean_card((round for round in own if round.name in apart), series, side)
+        corrected.append([*(round for round in own if round.name not in apart), *known])
+    return corrected[0], corrected[1]
 
 
 def _cards(rounds: Iterable[Round]) -> dict[str, set[str]]:
     """By benchmark, which cards have measured it."""
-    found: dict[str, set[str]] = {}
-    for each in rounds:
-        found.setdefault(each.name, set()).add(str(each.facts.get("gpu_uuid", "")))
-    return found
+    cards: dict[str, set[str]] = {}
+    for round in rounds:
+        cards.setdefault(round.name, set()).add(str(round.facts.get("gpu_uuid", "")))
+    return cards
 
 
-def _of_places(each: Comparison) -> Comparison:
+def _of_places(comparison: Comparison) -> Comparison:
     """What differs between two places, which is no commit's doing."""
-    moved = each.verdict in (Verdict.REGRESSED, Verdict.IMPROVED)
-    return replace(each, verdict=Verdict.CHANGED if moved else each.verdict, critical=False, unconfirmed=False)
+    moved = comparison.verdict in (Verdict.REGRESSED, Verdict.IMPROVED)
+    return replace(
+        comparison, verdict=Verdict.CHANGED if moved else comparison.verdict, critical=False, unconfirmed=False
+    )
 
 
 def _options(sources: tuple[From, From]) -> tuple[str, ...]:
@@ -193,13 +201,13 @@ def _options(sources: tuple[From, From]) -> tuple[str, ...]:
 def _still_there(session: Session, head: Side, benchmarks: Mapping[str, Benchmark]) -> dict[str, Benchmark]:
     """Those whose function the head's file has: where nothing is recorded for one, it was not selected, and is not gone."""
     texts: dict[str, str] = {}
-    for file in {each.file for each in benchmarks.values() if each.file}:
+    for file in {benchmark.file for benchmark in benchmarks.values() if benchmark.file}:
         path = session.config.benchmark_dir.parent / file
         texts[file] = session.repository.content(head.commit.sha, path) or ""
     return {
-        name: each
-        for name, each in benchmarks.items()
-        if re.search(rf"\bdef\s+{re.escape(name.rpartition('.')[2])}\b", texts.get(each.file, ""))
+        name: benchmark
+        for name, benchmark in benchmarks.items()
+        if re.search(rf"\bdef\s+{re.escape(name.rpartition('.')[2])}\b", texts.get(benchmark.file, ""))
     }
 
 
@@ -210,10 +218,12 @@ def recorded_side(session: Session, store: Store, name: str, revision: str) -> S
         side = session.revision_side(name, revision)
     except RevisionError:
         wanted = revision.lower()
-        found = {each.commit_sha: each.date for each in store.commits() if each.commit_sha.startswith(wanted)}
-        if len(wanted) < SHORTEST_SHA or len(found) != 1:
+        matching = {
+            commit.commit_sha: commit.date for commit in store.commits() if commit.commit_sha.startswith(wanted)
+        }
+        if len(wanted) < SHORTEST_SHA or len(matching) != 1:
             raise
-        ((sha, date),) = found.items()
+        ((sha, date),) = matching.items()
         return Side(name, Commit(sha, "", "", date), f"{revision}, {OFF_BRANCH}")
     kept = session.repository.is_kept(side.commit)
     return side if kept else replace(side, revision=f"{revision}, {OFF_BRANCH}")
@@ -221,25 +231,27 @@ def recorded_side(session: Session, store: Store, name: str, revision: str) -> S
 
 def _pair(
     sides: tuple[Side, Side],
-    found: Sequence[Loaded],
+    results: Sequence[Loaded],
     sources: tuple[From, From],
     session: Session,
     store: Store,
 ) -> tuple[Recorded, Recorded]:
     """The results of both sides in the environments that are named, or in the one that they have in common; of two machines
     that have none in common, in the only one of each."""
-    for side, loaded, source in zip(sides, found, sources, strict=True):
+    for side, loaded, source in zip(sides, results, sources, strict=True):
         if not loaded.recorded:
             raise missing(side, loaded, session, store, source.machine)
-    by_environment = [{each.environment: each for each in loaded.recorded} for loaded in found]
+    by_environment = [{recorded.environment: recorded for recorded in loaded.recorded} for loaded in results]
     common = sorted(set(by_environment[0]) & set(by_environment[1]))
     apart = not common and sources[0].machine != sources[1].machine
     usual = [sorted(own) for own in by_environment] if apart else [common, common]
-    named = [each.environment or (own[0] if len(own) == 1 else "") for each, own in zip(sources, usual, strict=True)]
+    named = [
+        source.environment or (own[0] if len(own) == 1 else "") for source, own in zip(sources, usual, strict=True)
+    ]
     before, after = (own.get(name) for own, name in zip(by_environment, named, strict=True))
     if before is not None and after is not None:
         return before, after
-    asked = next((each.environment for each in sources if each.environment), None)
+    asked = next((source.environment for source in sources if source.environment), None)
     raise _apart([side.label for side in sides], [sorted(names) for names in by_environment], common, asked)
 
 
@@ -252,7 +264,9 @@ def _apart(labels: list[str], names: list[list[str]], common: list[str], environ
         what = f"{both} have results in several environments"
     else:
         what = f"{both} have no environment in common"
-    why = "; ".join(f"{label} is recorded in {', '.join(each)}" for label, each in zip(labels, names, strict=True))
+    why = "; ".join(
+        f"{label} is recorded in {', '.join(environments)}" for label, environments in zip(labels, names, strict=True)
+    )
     if common:
         fix = quoted("regress", "compare", *labels, "--environment", common[0])
     else:
@@ -265,10 +279,10 @@ def missing(side: Side, loaded: Loaded, session: Session, store: Store, on: str 
     machine, label = on or session.machine.name, side.label
     where = f"this machine ({machine})" if machine == session.machine.name else machine
     what = ("no baseline" if side.name == "base" else f"no results of {label}") + f" on {where}"
-    for each in loaded.skipped:
-        return NothingMeasured(what, why=f"{each.path} cannot be used: {each.why}", fix=each.fix)
+    for file in loaded.skipped:
+        return NothingMeasured(what, why=f"{file.path} cannot be used: {file.why}", fix=file.fix)
     recorded = store.commits(machine)
-    elsewhere = sorted({each.machine for each in store.commits() if each.commit_sha == side.commit.sha})
+    elsewhere = sorted({commit.machine for commit in store.commits() if commit.commit_sha == side.commit.sha})
     if elsewhere and on not in (None, session.machine.name):
         fix = f"--{side.name}-machine {elsewhere[0]}"
         return NothingMeasured(what, why=f"{label} was measured on {', '.join(elsewhere)}", fix=fix)
@@ -277,7 +291,7 @@ def missing(side: Side, loaded: Loaded, session: Session, store: Store, on: str 
     else:
         why = f"nothing is recorded for {label}"
     if recorded:
-        nearest = min(recorded, key=lambda each: abs(each.date - side.commit.date))
+        nearest = min(recorded, key=lambda commit: abs(commit.date - side.commit.date))
         why += f"; nearest in time is {nearest.commit_sha[:8]}"
     else:
         why += f"; nothing is recorded on {machine} in {session.config.results_dir}"
@@ -288,6 +302,8 @@ def missing(side: Side, loaded: Loaded, session: Session, store: Store, on: str 
 def selected(recorded: Recorded, selection: Selection, now: Mapping[str, str] | None = None) -> list[Round]:
     """The rounds of the cases that match; `now` are the new names of benchmarks that were renamed since."""
     names = {name: (now or {}).get(name, name) for name in recorded.benchmarks}
-    benchmarks = [replace(each, name=names[each.name]) for each in recorded.benchmarks.values()]
+    benchmarks = [replace(benchmark, name=names[benchmark.name]) for benchmark in recorded.benchmarks.values()]
     wanted = set(select(benchmarks, selection))
-    return [each for each in recorded.rounds if Case(names.get(each.name, each.name), tuple(each.params)) in wanted]
+    return [
+        round for round in recorded.rounds if Case(names.get(round.name, round.name), tuple(round.params)) in wanted
+    ]

@@ -49,24 +49,24 @@ def import_documents(request: Request, kind: str, files: Sequence[Path], to: Rec
     start = time.monotonic()
     session = Session(request)
     side = session.revision_side("head", to.commit)
-    found = {file: _dated(read(file, kind), file) for file in dict.fromkeys(files)}
-    benchmarks = benchmarks_of(found.values(), to.prefix)
-    machine = _machine(session, to.machine, list(found.values()))
+    documents = {file: _dated(read(file, kind), file) for file in dict.fromkeys(files)}
+    benchmarks = benchmarks_of(documents.values(), to.prefix)
+    machine = _machine(session, to.machine, list(documents.values()))
     environment = to.environment or kind
     store = Store(session.config.results_dir)
     known = store.known(side, machine, environment)
     taken = []
-    for file, document in found.items():
+    for file, document in documents.items():
         run = f"{int(document.started_at * 1e9):x}-{document.digest}"
-        rounds = [replace(each, run=run) for each in rounds_of(document, benchmarks, "head", prefix=to.prefix)]
-        new = [each for each in rounds if (each.run, each.name, tuple(each.params)) not in known]
-        known |= {(each.run, each.name, tuple(each.params)) for each in new}
-        for each in new:
-            store.append(side, machine, environment, each, document.facts, benchmarks[each.name])
+        rounds = [replace(round, run=run) for round in rounds_of(document, benchmarks, "head", prefix=to.prefix)]
+        new = [round for round in rounds if (round.run, round.name, tuple(round.params)) not in known]
+        known |= {(round.run, round.name, tuple(round.params)) for round in new}
+        for round in new:
+            store.append(side, machine, environment, round, document.facts, benchmarks[round.name])
         taken.append(Merged(str(file), (machine.name,), 1, len(new), len(rounds) - len(new)))
-    python = next((str(each.facts["python"]) for each in found.values() if "python" in each.facts), "")
+    python = next((str(document.facts["python"]) for document in documents.values() if "python" in document.facts), "")
     store.finish(side, machine, environment, python=python, benchmarks=benchmarks)
-    added, there = (sum(getattr(each, name) for each in taken) for name in ("added", "known"))
+    added, there = (sum(getattr(merged, name) for merged in taken) for name in ("added", "known"))
     return Report(
         command="import",
         exit_codes=exits(),
@@ -76,7 +76,7 @@ def import_documents(request: Request, kind: str, files: Sequence[Path], to: Rec
         merged=tuple(taken),
         remark=f"{counted(len(taken), 'file')}: {counted(added, 'round')} added"
         + (f", {there} were there" if there else ""),
-        warnings=(*session.config.warnings, *_flags(found.values())),
+        warnings=(*session.config.warnings, *_flags(documents.values())),
         recorded=str(session.config.results_dir),
         duration_s=time.monotonic() - start,
     )
@@ -90,12 +90,12 @@ def _dated(document: Document, file: Path) -> Document:
 def _machine(session: Session, name: str, documents: Sequence[Document]) -> Machine:
     """The machine that is named, of which nothing more is known than the documents say; or this one."""
     machine = Machine(name) if name and name != session.machine.name else session.machine
-    gpus = {str(each.facts["gpu"]) for each in documents if "gpu" in each.facts}
+    gpus = {str(document.facts["gpu"]) for document in documents if "gpu" in document.facts}
     return replace(machine, facts={**machine.facts, "gpu": min(gpus)}) if len(gpus) == 1 else machine
 
 
 def _flags(documents: Iterable[Document]) -> list[str]:
-    return list(dict.fromkeys(flag for each in documents for flag in each.flags))
+    return list(dict.fromkeys(flag for document in documents for flag in document.flags))
 
 
 # -- as sides ------------------------------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ def _flags(documents: Iterable[Document]) -> list[str]:
 def are_documents(*words: str) -> bool:
     """Whether the sides are files, and not revisions: each is one that is there, a folder with a slash at its end, or a
     pattern."""
-    return all(Path(word).is_file() or word.endswith("/") or any(each in word for each in WILD) for word in words)
+    return all(Path(word).is_file() or word.endswith("/") or any(wild in word for wild in WILD) for word in words)
 
 
 def compare_documents(request: Request, base: str, head: str, places: Sequence[str] = ()) -> Report:
@@ -122,16 +122,16 @@ def compare_documents(request: Request, base: str, head: str, places: Sequence[s
     settings, selection = settings_of(request), Selection(request.patterns, request.tags)
     documents = [[read(file) for file in _files(word)] for word in (base, head)]
     # Two builds of one program may have two names: what they have in common is what they measure.
-    prefix = "" if all(len({each.source for each in side}) == 1 for side in documents) else None
+    prefix = "" if all(len({document.source for document in side}) == 1 for side in documents) else None
     benchmarks = [benchmarks_of(side, prefix) for side in documents]
     rounds = [
-        [each for order, one in enumerate(side) for each in rounds_of(one, own, name, order, prefix)]
+        [round for order, one in enumerate(side) for round in rounds_of(one, own, name, order, prefix)]
         for name, side, own in zip(("base", "head"), documents, benchmarks, strict=True)
     ]
     every = [*benchmarks[0].values(), *benchmarks[1].values()]
     before, after = (_selected(side, own, selection) for side, own in zip(rounds, benchmarks, strict=True))
     if selection.words and not (before or after):
-        raise nothing_matches(selection, f"searched in {base} and {head}", [each.name for each in every])
+        raise nothing_matches(selection, f"searched in {base} and {head}", [benchmark.name for benchmark in every])
     comparisons = compare(before, after, benchmarks[1], settings, benchmarks[0])
     comparisons = tuple(map(_with_samples, comparisons))
     summed = overall(comparisons, settings, strict=request.strict)
@@ -140,7 +140,7 @@ def compare_documents(request: Request, base: str, head: str, places: Sequence[s
         command="compare",
         plan=f"{counted(summed.cases, 'case')}, {head} against {base}, {runs} runs",
         finer=finer(comparisons, settings),
-        warnings=(*_flags(each for side in documents for each in side), *names_unmatched(every, selection)),
+        warnings=(*_flags(document for side in documents for document in side), *names_unmatched(every, selection)),
     )
     return with_verdicts(report, comparisons, summed, settings, request.strict)
 
@@ -157,29 +157,33 @@ def settings_of(request: Request) -> Settings:
 def _files(word: str) -> list[Path]:
     """The files of a side. Raises RegressError if there are none."""
     if word.endswith("/"):
-        found = sorted(Path(word).glob("*.json"))
+        paths = sorted(Path(word).glob("*.json"))
     else:
-        found = [Path(word)] if Path(word).is_file() else sorted(map(Path, glob.glob(word)))
-    if not found:
+        paths = [Path(word)] if Path(word).is_file() else sorted(map(Path, glob.glob(word)))
+    if not paths:
         raise RegressError(
             f"there is no file of a run in {word}", why="nothing there ends in .json, or matches", fix=f"ls {word}"
         )
-    return found
+    return paths
 
 
 def _selected(rounds: Sequence[Round], benchmarks: Mapping[str, Benchmark], selection: Selection) -> list[Round]:
     wanted = {(case.name, *case.params) for case in select(benchmarks.values(), selection)}
-    return [each for each in rounds if (each.name, *each.params) in wanted]
+    return [round for round in rounds if (round.name, *round.params) in wanted]
 
 
-def _with_samples(found: Comparison) -> Comparison:
+def _with_samples(comparison: Comparison) -> Comparison:
     """What the samples of a single run a side were, where nothing could be tested."""
-    sides = found.base, found.head
-    if found.verdict is not Verdict.UNDECIDED or any(side is None or side.n > 1 for side in sides):
-        return found
-    words = [_ends(name, each) for name, each in (("base", found.base_samples), ("head", found.head_samples)) if each]
+    sides = comparison.base, comparison.head
+    if comparison.verdict is not Verdict.UNDECIDED or any(side is None or side.n > 1 for side in sides):
+        return comparison
+    words = [
+        _ends(name, samples)
+        for name, samples in (("base", comparison.base_samples), ("head", comparison.head_samples))
+        if samples
+    ]
     why = "the spread between runs is unknown"
-    return replace(found, reasons=(*found.reasons, why, *words))
+    return replace(comparison, reasons=(*comparison.reasons, why, *words))
 
 
 def _ends(side: str, samples: Samples) -> str:

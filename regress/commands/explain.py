@@ -37,14 +37,16 @@ def explain(
         return report
     if not report.explained:
         return _nothing(report)
-    (found,) = report.explained
-    if found.explanation is not None and not found.shown and not found.comparison.gates:
-        return _not_shown(report, found)
-    plan = f"{report.plan}; {TRACES} profiles a side, in turn" if found.base is not None else report.plan
-    done = found.explanation is not None
-    error = None if done else Stopped("it could not be profiled", "; ".join(found.warnings))
+    (explained,) = report.explained
+    if explained.explanation is not None and not explained.shown and not explained.comparison.gates:
+        return _not_shown(report, explained)
+    plan = f"{report.plan}; {TRACES} profiles a side, in turn" if explained.base is not None else report.plan
+    done = explained.explanation is not None
+    error = None if done else Stopped("it could not be profiled", "; ".join(explained.warnings))
     code = Exit.PASSED if done else Exit.NOTHING
-    answer = _answer(report, [each for each in report.comparisons if each.case == found.case], error, code)
+    answer = _answer(
+        report, [comparison for comparison in report.comparisons if comparison.case == explained.case], error, code
+    )
     return replace(answer, plan=plan, noise_floor=None, min_detectable=None)
 
 
@@ -55,7 +57,7 @@ def _answer(report: Report, comparisons: Sequence[Comparison], error: Stopped | 
         report,
         exit_codes=codes,
         state="" if error is None else "NOTHING",
-        comparisons=tuple(replace(each, gates=False) for each in comparisons),
+        comparisons=tuple(replace(comparison, gates=False) for comparison in comparisons),
         counts={},
         acknowledged={},
         cases=0,
@@ -65,20 +67,20 @@ def _answer(report: Report, comparisons: Sequence[Comparison], error: Stopped | 
     )
 
 
-def _not_shown(report: Report, found: Explained) -> Report:
+def _not_shown(report: Report, explained: Explained) -> Report:
     """A time that fails no check, and that the profiles do not show: the host of a few processes was slow by itself."""
     error = Stopped(
         "can't explain: the profiles do not show the difference",
-        f"without a profiler: {_seen(found.comparison)}; with one, {found.warnings[-1]}",
+        f"without a profiler: {_seen(explained.comparison)}; with one, {explained.warnings[-1]}",
         "take more rounds (--rounds), and look at what else runs on this machine (regress doctor)",
     )
-    comparisons = [each for each in report.comparisons if each.case == found.case]
+    comparisons = [comparison for comparison in report.comparisons if comparison.case == explained.case]
     return replace(_answer(report, comparisons, error, Exit.NOTHING), explained=())
 
 
 def _nothing(report: Report) -> Report:
     """Why there is nothing to explain: no time changed, or it fails."""
-    failed = next((each for each in report.comparisons if each.verdict is Verdict.FAILED), None)
+    failed = next((comparison for comparison in report.comparisons if comparison.verdict is Verdict.FAILED), None)
     if failed is not None:
         failure = failed.head_failure or failed.base_failure
         side = "head" if failed.head_failure is not None else "base"
@@ -86,7 +88,8 @@ def _nothing(report: Report) -> Report:
         return replace(report, state="FAIL" if Exit.FAILED in report.exit_codes else "NOTHING", error=stopped)
     error = Stopped(
         "can't explain: the difference does not reproduce",
-        "measured again, without a profiler: " + "; ".join(_seen(each) for each in _times(report.comparisons)),
+        "measured again, without a profiler: "
+        + "; ".join(_seen(comparison) for comparison in _times(report.comparisons)),
         "check what differed then: clocks, other work on the machine, versions (regress doctor)",
     )
     codes = [Exit.NOTHING, *([Exit.FAILED] if Exit.FAILED in report.exit_codes else [])]
@@ -95,12 +98,12 @@ def _nothing(report: Report) -> Report:
 
 def _times(comparisons: Sequence[Comparison]) -> list[Comparison]:
     """The times that gate, else all there is."""
-    found = [each for each in comparisons if each.metric.kind == "time" and each.gates]
-    return found or list(comparisons)
+    times = [comparison for comparison in comparisons if comparison.metric.kind == "time" and comparison.gates]
+    return times or list(comparisons)
 
 
-def _seen(each: Comparison) -> str:
+def _seen(comparison: Comparison) -> str:
     """ "softmax.cudatime_fwd gpu_time unchanged, +0.1 % (-0.3 … +0.5)"."""
-    change = f", {format_change(each.ratio)}" if each.ratio is not None else ""
-    interval = f" ({format_interval(each.low, each.high)})" if each.low is not None else ""
-    return f"{each.case} {each.metric.name} {each.verdict}{change}{interval}"
+    change = f", {format_change(comparison.ratio)}" if comparison.ratio is not None else ""
+    interval = f" ({format_interval(comparison.low, comparison.high)})" if comparison.low is not None else ""
+    return f"{comparison.case} {comparison.metric.name} {comparison.verdict}{change}{interval}"

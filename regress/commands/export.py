@@ -60,9 +60,13 @@ def export(
     oldest = None if since is None else _date(session.repository, since)
     every = past_of(root, session.cache, (), settings, machine, environment, reading(watcher)).unknown
     # The order is that of their dates: git no longer knows all of them.
-    commits = [Commit(each.commit_sha, "", "", each.date) for each in every if oldest is None or each.date >= oldest]
+    commits = [
+        Commit(unknown.commit_sha, "", "", unknown.date)
+        for unknown in every
+        if oldest is None or unknown.date >= oldest
+    ]
     past = past_of(root, session.cache, commits, settings, machine, environment)
-    for text in (*session.config.warnings, *(each.words for each in left_out(past.skipped))):
+    for text in (*session.config.warnings, *(left.words for left in left_out(past.skipped))):
         watcher.note(f"warning: {text}")
     if not past.names:
         named = "".join(f" {word} {name}" for word, name in (("on", machine), ("in", environment)) if name)
@@ -99,7 +103,7 @@ def _is_name(past: Past, pattern: str) -> bool:
     name, parenthesis, _ = pattern.partition("(")
     if name not in past.names or not parenthesis:
         return name in past.names
-    return any(str(each.case) == pattern for each in past.series(name))
+    return any(str(series.case) == pattern for series in past.series(name))
 
 
 # -- rows ----------------------------------------------------------------------------------------------------------------

@@ -32,18 +32,18 @@ def fastest(request: Request, revision: str | None, environment: str | None = No
     rounds = selected(recorded, selection)
     if selection.words and not rounds:
         raise nothing_matches(selection, f"searched in the results of {side.label}", recorded.benchmarks)
-    found = implementations(rounds, recorded.benchmarks, session.config.settings)
-    if not found:
+    operations = implementations(rounds, recorded.benchmarks, session.config.settings)
+    if not operations:
         raise _none(recorded, side)
-    cases = sum(len(standing.contenders) for each in found for standing in each.standings)
-    warnings = [*session.config.warnings, *(each.words for each in left_out(loaded.skipped))]
+    cases = sum(len(standing.contenders) for operation in operations for standing in operation.standings)
+    warnings = [*session.config.warnings, *(left.words for left in left_out(loaded.skipped))]
     warnings += [f"{recorded.source.name}: {note}" for note in recorded.notes]
     return Report(
         command="fastest",
         head=replace(side, environment=recorded.environment),
         machine=recorded.machine,
         plan=f"{counted(cases, 'case')}, recorded earlier",
-        implementations=found,
+        implementations=operations,
         cases=cases,
         warnings=tuple(warnings),
         options=("--environment", environment) if environment else (),
@@ -52,16 +52,16 @@ def fastest(request: Request, revision: str | None, environment: str | None = No
 
 def _newest(session: Session, store: Store) -> Side:
     """The newest commit up to HEAD that has results on this machine; HEAD where none has."""
-    recorded = {each.commit_sha for each in store.commits(session.machine.name)}
+    recorded = {commit.commit_sha for commit in store.commits(session.machine.name)}
     every = session.repository.commits("HEAD") if recorded else []
-    found = next((each for each in reversed(every) if each.sha in recorded), None)
-    if found is None:
+    newest = next((commit for commit in reversed(every) if commit.sha in recorded), None)
+    if newest is None:
         return session.revision_side("head", "HEAD")
-    return Side("head", found, "newest with results")
+    return Side("head", newest, "newest with results")
 
 
 def _in_environment(side: Side, loaded: Loaded, environment: str | None) -> Recorded:
-    by_environment = {each.environment: each for each in loaded.recorded}
+    by_environment = {recorded.environment: recorded for recorded in loaded.recorded}
     if environment is None and len(by_environment) == 1:
         return loaded.recorded[0]
     if environment is not None and environment in by_environment:
@@ -73,7 +73,9 @@ def _in_environment(side: Side, loaded: Loaded, environment: str | None) -> Reco
 
 
 def _none(recorded: Recorded, side: Side) -> NothingMeasured:
-    named: Sequence[str] = sorted(name for name, each in recorded.benchmarks.items() if has_implementations(each))
+    named: Sequence[str] = sorted(
+        name for name, benchmark in recorded.benchmarks.items() if has_implementations(benchmark)
+    )
     what = f"{side.label} has no implementations to compare"
     if named:
         why = f"of {', '.join(named)} fewer than two have a time"

@@ -44,12 +44,12 @@ def gate(
         return report
     session = Session(request)
     line = session.line(report.head.commit.sha, session.recorded())
-    names = {each.case.name for each in report.comparisons}
+    names = {comparison.case.name for comparison in report.comparisons}
     release, unknown_release = _release(session, report.base, line)
     drift, unknown = _drift(session, line, names, release, report) if release else ([], 0)
     history = events_on(session, line, names, session.machine.name)
     changes = _open_changes(session, history, report)
-    failing = [*(each.exit_code(request.strict) for each in drift), *(Exit.REGRESSED for _ in changes)]
+    failing = [*(comparison.exit_code(request.strict) for comparison in drift), *(Exit.REGRESSED for _ in changes)]
     codes = ranked([*report.exit_codes, *failing])
     since = release.revision if release else ""
     warnings = [*report.warnings, *unknown_release]
@@ -89,7 +89,7 @@ def _release(session: Session, base: Side, line: Sequence[Commit]) -> tuple[Side
     named, tags = session.config.settings.gate_release, session.repository.releases()
     if named:
         release = session.revision_side("release", named)
-        if all(each.sha != release.commit.sha for each in line):
+        if all(commit.sha != release.commit.sha for commit in line):
             raise RevisionError(
                 f'"gate_release" is {named}, which the head does not descend from',
                 why="drift is what the commits between them add up to",
@@ -98,7 +98,7 @@ def _release(session: Session, base: Side, line: Sequence[Commit]) -> tuple[Side
         return release, []
     standing = session.repository.releases_in(line)
     own = tags.get(base.commit.sha, ())
-    at = next((at for at, each in enumerate(line) if own and own[-1] in standing.get(each.sha, ())), None)
+    at = next((at for at, commit in enumerate(line) if own and own[-1] in standing.get(commit.sha, ())), None)
     if at is None:
         at = next((at for at in reversed(range(len(line) - 1)) if line[at].sha in standing), None)
     if at is None:
@@ -107,8 +107,8 @@ def _release(session: Session, base: Side, line: Sequence[Commit]) -> tuple[Side
     if name in tags.get(line[at].sha, ()):
         return Side("release", line[at], name), []
     store, machine = Store(session.config.results_dir), session.machine.name
-    recorded = {each.commit_sha for each in store.commits(machine)}
-    measured = next((each for each in reversed(line[: at + 1]) if each.sha in recorded), line[at])
+    recorded = {commit.commit_sha for commit in store.commits(machine)}
+    measured = next((commit for commit in reversed(line[: at + 1]) if commit.sha in recorded), line[at])
     told = f"{name} was tagged on a separate branch: drift is compared with {measured.short}, the newest measured before it"
     return Side("release", measured, name), [told]
 
@@ -121,26 +121,30 @@ def _drift(
     config, machine = session.config, session.machine.name
     past = past_of(config.results_dir, session.cache, line, config.settings, machine)
     again = Anchors(Store(config.results_dir).anchors(machine), config.settings)
-    wanted = {(each.case, each.metric.name) for each in report.comparisons if each.gates}
+    wanted = {(comparison.case, comparison.metric.name) for comparison in report.comparisons if comparison.gates}
     if report.base is not None and report.base.commit.sha == release.commit.sha:
-        wanted -= {(each.case, each.metric.name) for each in report.comparisons if each.verdict.decided}
+        wanted -= {
+            (comparison.case, comparison.metric.name) for comparison in report.comparisons if comparison.verdict.decided
+        }
     assert report.head is not None
     entries = review(session, report.head)
-    found: list[Comparison] = []
+    comparisons: list[Comparison] = []
     unknown = 0
     for name in past.names:
         if name in names:
-            series = [each for each in past.series(name) if (each.case, each.metric.name) in wanted]
+            series = [
+                one_series for one_series in past.series(name) if (one_series.case, one_series.metric.name) in wanted
+            ]
             own, more = drifts(series, release.commit.sha, again.of(name), config.settings)
-            found += [entries.of(each, release.commit.sha) for each in own]
+            comparisons += [entries.of(comparison, release.commit.sha) for comparison in own]
             unknown += more
-    return found, unknown
+    return comparisons, unknown
 
 
 def _asked(check: Report, history: Events, changes: Sequence[Changed]) -> list[tuple[str, str]]:
     """What came of what was measured, which `check` is the report of, and of the history."""
-    cases = {each.case for each in check.comparisons if each.gates}
-    told = sum(not history.lacking.get(each, True) for each in cases)
+    cases = {comparison.case for comparison in check.comparisons if comparison.gates}
+    told = sum(not history.lacking.get(case, True) for case in cases)
     code = Exit.REGRESSED if changes else Exit.PASSED
     return [("side by side", check.state), ("open in the history", _answer(code, told, len(cases), "cases"))]
 
@@ -149,8 +153,8 @@ def _asked_of_drift(since: str, drift: Sequence[Comparison], unknown: int, stric
     """The same of the drift, where there is any that the check has not measured itself."""
     if not drift and not unknown:
         return []
-    code = ranked(each.exit_code(strict) for each in drift)[0]
-    told = sum(each.verdict.traits.tells for each in drift)
+    code = ranked(comparison.exit_code(strict) for comparison in drift)[0]
+    told = sum(comparison.verdict.traits.tells for comparison in drift)
     return [(f"drift since {since}", _answer(code, told, len(drift) + unknown, "series"))]
 
 
@@ -164,16 +168,20 @@ def _open_changes(session: Session, history: Events, report: Report) -> list[Cha
     """Regressions of the range that are open in the history, but for those that the check has shown not to be there."""
     assert report.base is not None
     assert report.head is not None
-    inside = {each.sha for each in session.repository.commits(f"{report.base.commit.sha}..{report.head.commit.sha}")}
+    inside = {
+        commit.sha for commit in session.repository.commits(f"{report.base.commit.sha}..{report.head.commit.sha}")
+    }
     gone: set[tuple[Case, str]] = {
-        (each.case, each.metric.name)
-        for each in report.comparisons
-        if each.verdict in (Verdict.UNCHANGED, Verdict.IMPROVED)
+        (comparison.case, comparison.metric.name)
+        for comparison in report.comparisons
+        if comparison.verdict in (Verdict.UNCHANGED, Verdict.IMPROVED)
     }
     return [
-        replace(each, new=True)
-        for each in history.changes
-        if each.point.is_open and not inside.isdisjoint(each.point.blamed) and (each.case, each.metric.name) not in gone
+        replace(change, new=True)
+        for change in history.changes
+        if change.point.is_open
+        and not inside.isdisjoint(change.point.blamed)
+        and (change.case, change.metric.name) not in gone
     ]
 
 
@@ -182,13 +190,17 @@ def _bisect(
 ) -> list[tuple[str, str]]:
     """The commands that find who did it, where the history does not say so already."""
     ranges = [
-        (str(each.case), each.point.good[:8], each.blamed[-1].short, "--metric", each.metric.name)
-        for each in changes
-        if len(each.blamed) > 1
+        (str(change.case), change.point.good[:8], change.blamed[-1].short, "--metric", change.metric.name)
+        for change in changes
+        if len(change.blamed) > 1
     ]
     if release is not None:
-        worst = max((each for each in drift if each.exit_code()), key=lambda each: each.ratio or 0.0, default=None)
+        worst = max(
+            (comparison for comparison in drift if comparison.exit_code()),
+            key=lambda comparison: comparison.ratio or 0.0,
+            default=None,
+        )
         if worst is not None:
             ends = release.commit.short, head.commit.short
             ranges.append((str(worst.case), *ends, "--metric", worst.metric.name))
-    return [("find", quoted("regress", "bisect", *each)) for each in ranges[:2]]
+    return [("find", quoted("regress", "bisect", *words)) for words in ranges[:2]]

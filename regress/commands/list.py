@@ -20,13 +20,13 @@ def list_cases(request: Request, watcher: Watcher) -> Report:
     side = session.tree_side("head")
     prepared = session.prepare(side, watcher)
     job = session.job((prepared,), 1)
-    found = discover(job, prepared)
-    benchmarks = {each.name: each for each in found.benchmarks}
-    cases = select(found.benchmarks, job.selection)
-    problems, told = apart(found.problems, job.selection, found.benchmarks, job.suite)
+    suite = discover(job, prepared)
+    benchmarks = {benchmark.name: benchmark for benchmark in suite.benchmarks}
+    cases = select(suite.benchmarks, job.selection)
+    problems, told = apart(suite.problems, job.selection, suite.benchmarks, job.suite)
     fatal = any(problem.fatal for problem in problems)
     if not cases and (job.selection.words or not fatal):
-        raise nothing_selected(job, found.problems, found.benchmarks)
+        raise nothing_selected(job, suite.problems, suite.benchmarks)
     costs = _costs(session, side)
     return Report(
         command="list",
@@ -35,7 +35,7 @@ def list_cases(request: Request, watcher: Watcher) -> Report:
         listed=tuple(_listed(case, benchmarks[case.name], costs.get(case)) for case in cases),
         cases=len(cases),
         problems=tuple(problems),
-        warnings=(*session.config.warnings, *told, *unmatched(found.benchmarks, job.selection, job.settings)),
+        warnings=(*session.config.warnings, *told, *unmatched(suite.benchmarks, job.selection, job.settings)),
     )
 
 
@@ -44,9 +44,9 @@ def _costs(session: Session, side: Side) -> dict[Case, float]:
     seconds: dict[Case, list[float]] = {}
     for root in (session.config.results_dir, session.cache / "history"):
         for recorded in Store(root).load(side.commit.sha, session.machine.name).recorded:
-            for each in recorded.rounds:
-                if each.duration_s and each.values:
-                    seconds.setdefault(Case(each.name, tuple(each.params)), []).append(each.duration_s)
+            for round in recorded.rounds:
+                if round.duration_s and round.values:
+                    seconds.setdefault(Case(round.name, tuple(round.params)), []).append(round.duration_s)
     return {case: statistics.median(values) for case, values in seconds.items()}
 
 

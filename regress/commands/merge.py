@@ -46,13 +46,13 @@ def merge(request: Request, folders: Sequence[Path], watcher: Watcher, into: Pat
         remark=_summed_up(merged),
         warnings=(
             *(session.config.warnings if session is not None else ()),
-            *(f"not merged: {each.path}: {each.why}; fix: {each.fix}" for each in merging.skipped),
+            *(f"not merged: {file.path}: {file.why}; fix: {file.fix}" for file in merging.skipped),
         ),
         recorded=str(root),
     )
-    if session is not None and before is not None and any(each.added for each in merged):
-        report, found = _with_events(report, session, before)
-        codes = ranked([*codes, *found])
+    if session is not None and before is not None and any(part.added for part in merged):
+        report, event_codes = _with_events(report, session, before)
+        codes = ranked([*codes, *event_codes])
     return replace(report, exit_codes=codes, state=codes[0].word, duration_s=time.monotonic() - start)
 
 
@@ -75,17 +75,17 @@ def _with_events(report: Report, session: Session, before: Judged) -> tuple[Repo
     """The report with what is new of the history, and the exit codes of that."""
     after = _judged(session)
     assert after is not None
-    histories, found = after
-    found = with_shifts(session, histories, marked_new(before[1], found))
-    changes = tuple(each for each in found.changes if each.new)
-    broken = tuple(each for each in found.breakages if each.new)
-    opened = [each for each in changes if each.point.is_open]
+    histories, events = after
+    events = with_shifts(session, histories, marked_new(before[1], events))
+    changes = tuple(change for change in events.changes if change.new)
+    broken = tuple(breakage for breakage in events.breakages if breakage.new)
+    opened = [change for change in changes if change.point.is_open]
     report = replace(
         report,
         changes=changes,
-        shifts=tuple(each for each in found.shifts if each.new),
+        shifts=tuple(shift for shift in events.shifts if shift.new),
         breakages=with_failures(session, broken),
-        remark=f"{report.remark}; {news(found)}" if changes or broken else report.remark,
+        remark=f"{report.remark}; {news(events)}" if changes or broken else report.remark,
         suggestions=tuple(("see", quoted("regress", "report")) for _ in [*opened, *broken][:1]),
     )
     return report, [*([Exit.REGRESSED] if opened else []), *([Exit.FAILED] if broken else [])]
@@ -93,6 +93,6 @@ def _with_events(report: Report, session: Session, before: Judged) -> tuple[Repo
 
 def _summed_up(merged: Sequence[Merged]) -> str:
     """ "12 folders: 480 rounds added, 20 were there"."""
-    added, known = (sum(getattr(each, name) for each in merged) for name in ("added", "known"))
+    added, known = (sum(getattr(part, name) for part in merged) for name in ("added", "known"))
     words = f"{counted(len(merged), 'folder')}: {counted(added, 'round')} added"
     return words + (f", {known} were there" if known else "")

@@ -37,7 +37,7 @@ def report(
     settings, results = project.config.settings, project.config.results_dir
     # Of no commits at all everything is unknown: so it says which have results, for git to tell their order.
     everything = past_of(results, project.cache, (), settings, progress=reading(watcher))
-    recorded = {each.commit_sha for each in everything.unknown}
+    recorded = {unknown.commit_sha for unknown in everything.unknown}
     branch, ancestry = _branch(project, watcher, everything, recorded, since)
     if not branch.commits:
         raise _nothing(project, branch, recorded, since, everything.skipped)
@@ -59,7 +59,7 @@ def _branch(
         watcher.note(
             f"warning: commits are ordered by date, without subjects and tags: {error.cause}; fix: {error.fix}"
         )
-        every = [Commit(each.commit_sha, "", "", each.date) for each in everything.unknown]
+        every = [Commit(unknown.commit_sha, "", "", unknown.date) for unknown in everything.unknown]
         return by_date(every, since), Dated(every)
 
 
@@ -76,9 +76,9 @@ def _nothing(
             why=f"{project.config.results_dir} has results of {len(recorded)} commits, none of them since then",
             fix="leave --since out",
         )
-    for each in skipped if not recorded else ():
+    for file in skipped if not recorded else ():
         return NothingMeasured(
-            "there is nothing to report", why=f"{each.path} cannot be used: {each.why}", fix=each.fix
+            "there is nothing to report", why=f"{file.path} cannot be used: {file.why}", fix=file.fix
         )
     why = f"{project.config.results_dir} has no results"
     if recorded:

@@ -62,7 +62,7 @@ def run(
     gpus = f"on {len(job.gpus)} GPUs at once" if len(job.gpus) > 1 else ""
     several = needing_several(measured, measured.benchmarks)
     warnings += recorder.warnings()
-    others = dict.fromkeys(words for each in measured.rounds for words in each.facts.get("foreign_processes", ()))
+    others = dict.fromkeys(words for round in measured.rounds for words in round.facts.get("foreign_processes", ()))
     if others:
         warnings.append(f"contaminated: other processes computed on the device: {'; '.join(others)}")
     warnings += throttled(measured)
@@ -95,10 +95,10 @@ def run(
 def _durations(measured: JobResult, build_s: float, start: float, count: int) -> Durations:
     """Of the slowest benchmarks, 0 for all."""
     cases = Counter(case.name for own in measured.cases.values() for case in own)
-    found = [replace(each, cases=cases[each.name]) for each in measured.durations.values()]
-    found.sort(key=lambda each: -each.seconds)
-    beside_s = time.monotonic() - start - build_s - sum(each.seconds for each in found)
-    return Durations(tuple(found[: count or None]), len(found), build_s, max(0.0, beside_s))
+    durations = [replace(duration, cases=cases[duration.name]) for duration in measured.durations.values()]
+    durations.sort(key=lambda duration: -duration.seconds)
+    beside_s = time.monotonic() - start - build_s - sum(duration.seconds for duration in durations)
+    return Durations(tuple(durations[: count or None]), len(durations), build_s, max(0.0, beside_s))
 
 
 def _had_before(session: Session, side: Side) -> dict[str, Benchmark]:
@@ -111,20 +111,20 @@ def _had_before(session: Session, side: Side) -> dict[str, Benchmark]:
 def measurements(rounds: Iterable[Round], benchmarks: Mapping[str, Benchmark], settings: Settings) -> list[Measurement]:
     """A row for each case and metric, the case's own metric first; ordered by case, as those of a check are."""
     by_case: dict[Case, list[Round]] = {}
-    for each in rounds:
-        by_case.setdefault(Case(each.name, tuple(each.params)), []).append(each)
+    for round in rounds:
+        by_case.setdefault(Case(round.name, tuple(round.params)), []).append(round)
     cases = sorted(by_case, key=lambda case: place(case, benchmarks.get(case.name)))
     return [row for case in cases for row in _rows(case, by_case[case], benchmarks.get(case.name), settings)]
 
 
 def _rows(case: Case, rounds: list[Round], benchmark: Benchmark | None, settings: Settings) -> Iterable[Measurement]:
     evidence = Evidence.of("head", rounds, settings.good_rounds)
-    flags = dict.fromkeys(flag for each in rounds for flag in each.flags)
+    flags = dict.fromkeys(flag for round in rounds for flag in round.flags)
     own = next(
-        (each.protocol.metric for each in rounds if each.protocol is not None),
+        (round.protocol.metric for round in rounds if round.protocol is not None),
         benchmark.metric if benchmark else "value",
     )
-    names = list(dict.fromkeys(name for each in evidence.good for name in each.values))
+    names = list(dict.fromkeys(name for round in evidence.good for name in round.values))
     if evidence.failure is not None or not names:
         yield Measurement(
             case, metric_of(own), None, evidence.failure or Failure("error", "gave no value"), tuple(flags)
@@ -151,12 +151,12 @@ def _rows(case: Case, rounds: list[Round], benchmark: Benchmark | None, settings
 
 def counts(rows: Iterable[Measurement]) -> dict[str, int]:
     """Cases that were measured, failed, or were skipped."""
-    found = Counter(
+    numbers = Counter(
         "measured" if row.failure is None else "skipped" if row.failure.kind == "skipped" else "failed"
         for row in rows
         if row.primary
     )
-    return dict(found)
+    return dict(numbers)
 
 
 def exit_codes(rows: Iterable[Measurement], measured: JobResult) -> tuple[Exit, ...]:

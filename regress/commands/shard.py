@@ -64,7 +64,7 @@ def _measured(run: Run, name: str, task: Task, attempt: Attempt, watcher: Watche
         return _judged(session, task, plan.environment, watcher, kind.time_s - GRACE_S)
     chosen = choose(session, Asked(task.commits, environment=plan.environment), ())
     end_s = start + max(kind.time_s - GRACE_S, kind.time_s / 2)
-    anchor = next(each for each in chosen.line if each.sha == task.anchor)
+    anchor = next(commit for commit in chosen.line if commit.sha == task.anchor)
     swept = Sweep(session, chosen, watcher, (), plan.environment, retry=True, end_s=end_s, group=GROUP, anchor=anchor)
     looked_s = time.monotonic() - start
     swept.measure()
@@ -79,8 +79,8 @@ def _judged(session: Session, task: Task, environment: str, watcher: Watcher, le
     report = pair(request, task.cases, good, last, watcher, environment, left_s)
     keep_stood(session, good, last, report)
     code = Exit.INTERRUPTED if Exit.INTERRUPTED in report.exit_codes else Exit.PASSED
-    found = confirmed_between(session.cache, session.machine.name, good, last)
-    return End(code, card=", ".join(session.devices.uuids), measured=2, confirmed=found)
+    confirmed = confirmed_between(session.cache, session.machine.name, good, last)
+    return End(code, card=", ".join(session.devices.uuids), measured=2, confirmed=confirmed)
 
 
 def _end(session: Session, swept: Sweep, looked_s: float) -> End:

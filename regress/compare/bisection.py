@@ -122,9 +122,9 @@ class Search:
             return None
         bad = _sums(self.probabilities)
         worth = [
-            each
-            for each in self._testable(*self._bounds)
-            if len(self.measured.get(each, ())) < self._most and WORTH < bad[each] < 1 - WORTH
+            candidate
+            for candidate in self._testable(*self._bounds)
+            if len(self.measured.get(candidate, ())) < self._most and WORTH < bad[candidate] < 1 - WORTH
         ]
         if not worth:
             return None
@@ -132,13 +132,16 @@ class Search:
         if last in worth and DOUBT < bad[last] < 1 - DOUBT:
             return Ask(last, self._at_once)
         likely = _sums(self._posterior(self.weights))
-        chosen = max(worth, key=lambda each: (min(likely[each], 1 - likely[each]) * self._builds(each), -each))
+        chosen = max(
+            worth,
+            key=lambda candidate: (min(likely[candidate], 1 - likely[candidate]) * self._builds(candidate), -candidate),
+        )
         return Ask(chosen, self._at_once)
 
     def to_verify(self) -> tuple[CandidateRange, int] | None:
         """The range whose ends are to be measured against each other, and how often they have been: what is sure, or else all
         that is likely. None if there is no more to be gained from it."""
-        place, tried = self.best()[0] if self.is_sure else self.likely(), [each for each, _ in self.verifying]
+        place, tried = self.best()[0] if self.is_sure else self.likely(), [candidate for candidate, _ in self.verifying]
         again = tried.count(place)
         return None if again >= AGAIN or len(tried) >= VERIFICATIONS else (place, again)
 
@@ -163,13 +166,13 @@ class Search:
         return 1 if self.exact else MOST_PAIRS
 
     def _testable(self, low: int, high: int) -> list[int]:
-        return [each for each in range(low + 1, high) if each not in self.untestable]
+        return [candidate for candidate in range(low + 1, high) if candidate not in self.untestable]
 
     def _builds(self, candidate: int) -> float:
         """How likely it can be measured: what is broken is so for some commits, the more of them the more have been met."""
         if candidate in self.measured or not self.untestable:
             return 1.0
-        near = min(abs(candidate - each) for each in self.untestable)
+        near = min(abs(candidate - other) for other in self.untestable)
         return 1 - 2 ** -(near / len(self.untestable))
 
     # -- what it knows ---------------------------------------------------------------------------------------------------
@@ -190,7 +193,7 @@ class Search:
 
     def best(self) -> tuple[CandidateRange, float]:
         """The likeliest range between two testable neighbours, and its probability."""
-        return max(self._ranges(self.probabilities), key=lambda each: each[1])
+        return max(self._ranges(self.probabilities), key=lambda weighed: weighed[1])
 
     def mass(self, place: CandidateRange) -> float:
         """The probability that it was one of that range."""
@@ -198,15 +201,15 @@ class Search:
 
     def likely(self, probability: float = SURE) -> CandidateRange:
         """The shortest range of candidates that holds that probability."""
-        found = [(place, mass) for place, mass in self._ranges(self.probabilities)]
-        shortest, first, held = CandidateRange(found[0][0].good, found[-1][0].bad), 0, 0.0
-        for place, mass in found:
+        ranges = [(place, mass) for place, mass in self._ranges(self.probabilities)]
+        shortest, first, held = CandidateRange(ranges[0][0].good, ranges[-1][0].bad), 0, 0.0
+        for place, mass in ranges:
             held += mass
-            while held - found[first][1] >= probability and first < len(found) - 1:
-                held -= found[first][1]
+            while held - ranges[first][1] >= probability and first < len(ranges) - 1:
+                held -= ranges[first][1]
                 first += 1
-            if held >= probability and place.bad - found[first][0].good < shortest.bad - shortest.good:
-                shortest = CandidateRange(found[first][0].good, place.bad)
+            if held >= probability and place.bad - ranges[first][0].good < shortest.bad - shortest.good:
+                shortest = CandidateRange(ranges[first][0].good, place.bad)
         return shortest
 
     def standing(self, candidate: int) -> ProbeReading:
@@ -263,15 +266,17 @@ class Search:
 
     def _refined(self, low: int, high: int, level: float, step: float) -> tuple[int, int, float, float]:
         """The levels, by all probes that seem to be on one of them: the ends alone give them roughly."""
-        inside = {each: values for each, values in self.measured.items() if low < each < high}
+        inside = {candidate: values for candidate, values in self.measured.items() if low < candidate < high}
         if self.exact or not inside:
             return low, high, level, step
         bad = _sums(self._odds(low, high, level, step, ()))
         at_step = [(1.0, values) for values in (self.measured.get(high, self.ends),)]
-        at_step += [(bad[each], values) for each, values in inside.items()]
+        at_step += [(bad[candidate], values) for candidate, values in inside.items()]
         step = _mean(at_step)
         if low >= 0:
-            level = _mean([(1.0, self.measured[low]), *((1 - bad[each], values) for each, values in inside.items())])
+            level = _mean(
+                [(1.0, self.measured[low]), *((1 - bad[candidate], values) for candidate, values in inside.items())]
+            )
         return low, high, level, step
 
     def _posterior(self, weights: Sequence[float]) -> list[float]:
@@ -292,9 +297,9 @@ class Search:
             for candidate in range(max(low, place.good) + 1, min(high, place.bad) + 1):
                 logs[candidate] += says
         most = max(logs)
-        odds = [math.exp(each - most) for each in logs]
+        odds = [math.exp(log - most) for log in logs]
         total = math.fsum(odds)
-        return [each / total for each in odds]
+        return [weight / total for weight in odds]
 
     def _ranges(self, probabilities: Sequence[float]) -> Iterator[tuple[CandidateRange, float]]:
         """The ranges between neighbours that can be measured, with their probabilities."""
@@ -305,7 +310,7 @@ class Search:
 
 def _sums(probabilities: Sequence[float]) -> list[float]:
     """Of each candidate, the probability that it is at the new level: that it or one before it did it."""
-    return [min(each, 1.0) for each in accumulate(probabilities)]
+    return [min(mass, 1.0) for mass in accumulate(probabilities)]
 
 
 def _mean(weighted: Sequence[tuple[float, Sequence[float]]]) -> float:
@@ -325,8 +330,8 @@ def weights_of(count: int, levels: Mapping[int, Sequence[float]], size: float, s
     for candidate in range(count):
         apart = [mean - (size if at >= candidate else 0.0) for at, mean in means.items()]
         level = math.fsum(apart) / len(apart) if apart else 0.0
-        logs.append(-math.fsum((each - level) ** 2 for each in apart) / (2 * spread * spread))
+        logs.append(-math.fsum((distance - level) ** 2 for distance in apart) / (2 * spread * spread))
     most = max(logs)
-    odds = [math.exp(each - most) for each in logs]
+    odds = [math.exp(log - most) for log in logs]
     total = math.fsum(odds)
-    return tuple(each / total for each in odds)
+    return tuple(weight / total for weight in odds)

@@ -25,31 +25,31 @@ FEWEST_TRENDS, LEAST_TREND, SURE_TREND = 6, 0.01, 5.0
 
 def conditions(rounds: Sequence[Round]) -> Conditions:
     """What the device was like while these rounds were taken."""
-    slowed = [each.facts["throttled"] for each in rounds if each.facts.get("throttled")]
-    known = [each.facts.get("sm_clock_hz") for each in rounds]
-    company = {str(words).partition(",")[0]: str(words) for each in rounds for words in _company(each)}
+    slowed = [round.facts["throttled"] for round in rounds if round.facts.get("throttled")]
+    known = [round.facts.get("sm_clock_hz") for round in rounds]
+    company = {str(words).partition(",")[0]: str(words) for round in rounds for words in _company(round)}
     return Conditions(
         len(rounds),
         len(slowed),
-        tuple(dict.fromkeys(str(reason) for each in slowed for reason in each)),
+        tuple(dict.fromkeys(str(reason) for reasons in slowed for reason in reasons)),
         tuple(clock for clock in known if isinstance(clock, (int, float)) and 0 < clock < math.inf),
         tuple(company[key] for key in sorted(company)),
     )
 
 
-def _company(each: Round) -> Iterable[object]:
-    found: Iterable[object] = each.facts.get("foreign_processes", ())
-    return found
+def _company(round: Round) -> Iterable[object]:
+    processes: Iterable[object] = round.facts.get("foreign_processes", ())
+    return processes
 
 
-def together(found: Sequence[Conditions]) -> Conditions:
+def together(sides: Sequence[Conditions]) -> Conditions:
     """The conditions of all of them together."""
-    company = {words.partition(",")[0]: words for each in found for words in each.company}
+    company = {words.partition(",")[0]: words for side in sides for words in side.company}
     return Conditions(
-        sum(each.rounds for each in found),
-        sum(each.slowed for each in found),
-        tuple(dict.fromkeys(reason for each in found for reason in each.reasons)),
-        tuple(clock for each in found for clock in each.clocks_hz),
+        sum(side.rounds for side in sides),
+        sum(side.slowed for side in sides),
+        tuple(dict.fromkeys(reason for side in sides for reason in side.reasons)),
+        tuple(clock for side in sides for clock in side.clocks_hz),
         tuple(company[key] for key in sorted(company)),
     )
 
@@ -62,19 +62,20 @@ def disturbances(
     Clocks that differ between the sides, rounds that ran while the device slowed itself down, other processes that computed on
     it. A software power cap alone does not count: large matrix products run into it normally.
     """
-    found = [_clocks_apart(base, head, settings.clock_tolerance, sides)]
-    found += [_throttled(each, side, settings.good_rounds) for each, side in zip((base, head), sides, strict=True)]
+    doubts = [_clocks_apart(base, head, settings.clock_tolerance, sides)]
+    doubts += [_throttled(state, side, settings.good_rounds) for state, side in zip((base, head), sides, strict=True)]
     seen = together([base, head]).company
     if seen:
         who = "another process" if len(seen) == 1 else f"{len(seen)} other processes"
-        found.append(f"{who} computed on the device: {'; '.join(seen)}")
-    return [each for each in found if each]
+        doubts.append(f"{who} computed on the device: {'; '.join(seen)}")
+    return [doubt for doubt in doubts if doubt]
 
 
 def unlike_devices(base: Evidence, head: Evidence) -> str:
     """That the sides were measured on different devices; empty where they were not, or where nothing is known."""
     one, other = (
-        sorted({str(each.facts["gpu_uuid"]) for each in side.good if "gpu_uuid" in each.facts}) for side in (base, head)
+        sorted({str(round.facts["gpu_uuid"]) for round in side.good if "gpu_uuid" in round.facts})
+        for side in (base, head)
     )
     if not one or not other or one == other:
         return ""
@@ -100,8 +101,8 @@ def drifting(autocorrelation: float) -> str:
 def trending(base: Evidence, head: Evidence) -> str:
     """That a call takes longer, or less long, from the first samples of a round to the last: its value depends on when sampling
     ends. Empty where that is little, or may be chance."""
-    told = [each.facts.get("trend") for side in (base, head) for each in side.good]
-    known = [each for each in told if isinstance(each, float) and math.isfinite(each)]
+    told = [round.facts.get("trend") for side in (base, head) for round in side.good]
+    known = [trend for trend in told if isinstance(trend, float) and math.isfinite(trend)]
     if len(known) < FEWEST_TRENDS:
         return ""
     mean, error = statistics.fmean(known), statistics.stdev(known) / math.sqrt(len(known))
@@ -112,12 +113,12 @@ def trending(base: Evidence, head: Evidence) -> str:
 
 def counter_changes(base: Evidence, head: Evidence) -> list[str]:
     """Counters of one call that are exact on both sides and not equal: "kernel launches 12 -> 14 a call"."""
-    found = []
+    changes = []
     for name in (metric.name for metric in METRICS.values() if metric.kind == "count"):
         one, other = _count(base, name), _count(head, name)
         if one is not None and other is not None and one != other:
-            found.append(f"{COUNTED.get(name, name.replace('_', ' '))} {one:.10g} -> {other:.10g} a call")
-    return found
+            changes.append(f"{COUNTED.get(name, name.replace('_', ' '))} {one:.10g} -> {other:.10g} a call")
+    return changes
 
 
 def _count(side: Evidence, name: str) -> float | None:
@@ -128,10 +129,10 @@ def _count(side: Evidence, name: str) -> float | None:
 
 def skewed(side: Evidence, metric: str) -> str:
     """That one rank of several is late; empty where none is. The metric is the time of a call."""
-    found = _skew(side, metric)
-    if found is None or found.share < SKEWED:
+    skew = _skew(side, metric)
+    if skew is None or skew.share < SKEWED:
         return ""
-    return f"skew {found.seconds * 1e6:.3g} us a call: rank {found.rank} works longest"
+    return f"skew {skew.seconds * 1e6:.3g} us a call: rank {skew.rank} works longest"
 
 
 def skew_changes(base: Evidence, head: Evidence, metric: str) -> list[str]:
@@ -158,11 +159,11 @@ class _Skew(NamedTuple):
 
 
 def _skew(side: Evidence, metric: str) -> _Skew | None:
-    rounds = [each for each in side.good if "own_s" in each.facts and metric in each.values]
-    if not rounds or len({each.facts["ranks"] for each in rounds}) > 1:
+    rounds = [round for round in side.good if "own_s" in round.facts and metric in round.values]
+    if not rounds or len({round.facts["ranks"] for round in rounds}) > 1:
         return None
-    own_s = [statistics.median(each) for each in zip(*(each.facts["own_s"] for each in rounds), strict=True)]
-    call_s = statistics.median(each.values[metric].value for each in rounds)
+    own_s = [statistics.median(of_rank) for of_rank in zip(*(round.facts["own_s"] for round in rounds), strict=True)]
+    call_s = statistics.median(round.values[metric].value for round in rounds)
     apart_s = max(own_s) - min(own_s)
     return _Skew(apart_s, apart_s / call_s if call_s > 0 else 0.0, own_s.index(max(own_s)))
 
@@ -177,8 +178,8 @@ def _clocks_apart(base: Conditions, head: Conditions, tolerance: float, sides: t
     return f"SM clock {told} ({100 * apart:.2g} % apart)"
 
 
-def _throttled(each: Conditions, side: str, good_share: float) -> str:
+def _throttled(state: Conditions, side: str, good_share: float) -> str:
     """That too few rounds of a side ran at full speed."""
-    if not each.slowed or each.rounds - each.slowed >= good_share * each.rounds:
+    if not state.slowed or state.rounds - state.slowed >= good_share * state.rounds:
         return ""
-    return f"throttled ({', '.join(each.reasons)}) in {each.slowed} of {each.rounds} rounds {side}"
+    return f"throttled ({', '.join(state.reasons)}) in {state.slowed} of {state.rounds} rounds {side}"

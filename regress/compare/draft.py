@@ -71,10 +71,14 @@ class Draft:
         return replace(self, doubts=self.doubts + doubts)
 
     def done(self) -> Comparison:
-        found = replace(self.comparison, reasons=self.comparison.reasons + self.doubts + self.notes)
-        if found.alone:
-            found = replace(found, min_detectable=None, unconfirmed=found.verdict is Verdict.REGRESSED)
-        return replace(found, verdict=Verdict.UNDECIDED) if self.doubts and found.verdict.traits.claims else found
+        comparison = replace(self.comparison, reasons=self.comparison.reasons + self.doubts + self.notes)
+        if comparison.alone:
+            comparison = replace(comparison, min_detectable=None, unconfirmed=comparison.verdict is Verdict.REGRESSED)
+        return (
+            replace(comparison, verdict=Verdict.UNDECIDED)
+            if self.doubts and comparison.verdict.traits.claims
+            else comparison
+        )
 
 
 @dataclass(frozen=True)
@@ -94,9 +98,9 @@ class Subject:
     @property
     def own(self) -> str:
         """The metric the case is about, whether it has a value or not."""
-        for each in (*self.head.rounds, *self.base.rounds):
-            if each.protocol is not None:
-                return each.protocol.metric
+        for round in (*self.head.rounds, *self.base.rounds):
+            if round.protocol is not None:
+                return round.protocol.metric
         if self.benchmark is not None:
             return self.benchmark.metric
         present = self.base.metrics() | self.head.metrics()
@@ -110,16 +114,16 @@ class Subject:
     def pairs(self, metric: str) -> list[Against]:
         """How the head's good rounds stand to those of the base with which they took windows in turn; empty where too few did
         to speak for the case."""
-        bases = {(each.run, each.side, each.order) for each in self.base.good}
-        runs = {each.run for each in self.base.good}
-        asked = [each for each in self.head.good if metric in each.values and each.run in runs]
-        found = [
+        bases = {(round.run, round.side, round.order) for round in self.base.good}
+        runs = {round.run for round in self.base.good}
+        asked = [round for round in self.head.good if metric in round.values and round.run in runs]
+        pairs = [
             against
-            for each in asked
-            for against in each.against
-            if against.metric == metric and (each.run, against.side, each.order) in bases
+            for round in asked
+            for against in round.against
+            if against.metric == metric and (round.run, against.side, round.order) in bases
         ]
-        return found if len(found) >= self.settings.good_rounds * len(asked) else []
+        return pairs if len(pairs) >= self.settings.good_rounds * len(asked) else []
 
     def clock_step_s(self, metric: str) -> float:
         """The coarser one of both sides' clock steps, a call; 0.0 for all but the metric that clock has timed."""
@@ -127,7 +131,7 @@ class Subject:
 
     def start(self, name: str, base: Values | None, head: Values | None, *, primary: bool = True) -> Draft:
         """The comparison of a metric before it is decided. A declared threshold is about the primary metric only."""
-        present = [each for each in (base, head) if each is not None]
+        present = [side for side in (base, head) if side is not None]
         metric = self._metric(name, present)
         rule = Rule.of(self.case, metric, self.settings, self.clock_step_s(name), in_turn=bool(self.pairs(name)))
         threshold, complaint = declared_threshold(self.benchmark) if primary else (None, "")
@@ -151,7 +155,7 @@ class Subject:
             disturbances(conditions(self.base.good), conditions(self.head.good), self.settings) if disturbed else []
         )
         draft = Draft(comparison, rule, tuple(doubts))
-        return draft.noted(complaint, *(note for each in present for note in each.notes))
+        return draft.noted(complaint, *(note for side in present for note in side.notes))
 
     def start_untested(self) -> Draft:
         """The one comparison of a case whose metrics are not compared."""
@@ -159,8 +163,8 @@ class Subject:
         return self.start(self.own, base, head)
 
     def _metric(self, name: str, values: Sequence[Values]) -> Metric:
-        units = sorted({unit for each in values for unit in each.units})
+        units = sorted({unit for side in values for unit in side.units})
         unit = units[0] if units else self.benchmark.unit if self.benchmark is not None else ""
         better = better_of(self.case.name, self.benchmark, self.settings)
-        exact = bool(values) and all(each.exact for each in values)
+        exact = bool(values) and all(side.exact for side in values)
         return metric_of(name, unit, better, exact)

@@ -61,51 +61,53 @@ class EndsSteps:
         self._settings, self._metric = settings, metric
         self._asked = 0
 
-    def next(self, found: EndsMeasured) -> Batch | None:
-        cases = dict.fromkeys(case for own in found.cases.values() for case in own)
+    def next(self, measured: EndsMeasured) -> Batch | None:
+        cases = dict.fromkeys(case for own in measured.cases.values() for case in own)
         if not self._asked:
             self._asked = LOOKS[0]
             return Batch(dict.fromkeys(cases, LOOKS[0]), title="both ends")
-        looks = [each for each in LOOKS if each > self._asked]
-        self.enough = not looks or self._is_enough(found)
+        looks = [look for look in LOOKS if look > self._asked]
+        self.enough = not looks or self._is_enough(measured)
         if self.enough:
             return None
         before, self._asked = self._asked, looks[0]
         return Batch(dict.fromkeys(cases, self._asked - before), before, "both ends")
 
-    def comparison(self, found: EndsMeasured) -> Comparison | None:
+    def comparison(self, measured: EndsMeasured) -> Comparison | None:
         """The metric that is looked for, base against head; None where nothing was measured of it."""
         level = replace(self._settings, alpha=self._settings.alpha / len(LOOKS))
-        every = judged(found, level, self._settings.change_threshold)
+        every = judged(measured, level, self._settings.change_threshold)
         if self._metric:
-            every = [each for each in every if each.metric.name == self._metric or _stopped(each)]
+            every = [
+                comparison for comparison in every if comparison.metric.name == self._metric or _stopped(comparison)
+            ]
         else:
-            every = [each for each in every if each.gates]
+            every = [comparison for comparison in every if comparison.gates]
         return max(every, key=_worst, default=None)
 
-    def others(self, found: EndsMeasured) -> list[str]:
+    def others(self, measured: EndsMeasured) -> list[str]:
         """What else of the case changed and gates, in words: it may be another commit's doing."""
-        chosen = self.comparison(found)
-        every = judged(found, self._settings, self._settings.change_threshold)
+        chosen = self.comparison(measured)
+        every = judged(measured, self._settings, self._settings.change_threshold)
         return [
-            f"{each.metric.name} {each.verdict} too (--metric {each.metric.name})"
-            for each in every
-            if each.gates
-            and each.verdict.traits.claims
+            f"{comparison.metric.name} {comparison.verdict} too (--metric {comparison.metric.name})"
+            for comparison in every
+            if comparison.gates
+            and comparison.verdict.traits.claims
             and chosen is not None
-            and each.metric.name != chosen.metric.name
+            and comparison.metric.name != chosen.metric.name
         ]
 
-    def _is_enough(self, found: EndsMeasured) -> bool:
-        comparison = self.comparison(found)
+    def _is_enough(self, measured: EndsMeasured) -> bool:
+        comparison = self.comparison(measured)
         if comparison is None or comparison.p is None or comparison.verdict is Verdict.UNCHANGED:
             return True
         assert comparison.ratio is not None
-        pairs = differences(pairs_of(found.rounds, comparison.metric.name), "noisy")
+        pairs = differences(pairs_of(measured.rounds, comparison.metric.name), "noisy")
         if not comparison.verdict.traits.claims or len(pairs) < 2:
             return False
         mean = math.fsum(pairs) / len(pairs)
-        error = math.sqrt(math.fsum((each - mean) ** 2 for each in pairs) / (len(pairs) - 1) / len(pairs))
+        error = math.sqrt(math.fsum((pair - mean) ** 2 for pair in pairs) / (len(pairs) - 1) / len(pairs))
         return abs(mean) >= FINE * error
 
 
@@ -121,18 +123,20 @@ def _worst(comparison: Comparison) -> tuple[bool, bool, int, float]:
     return traits.listed, traits.claims, -traits.severity, size if traits.claims else 0.0
 
 
-def judged(found: EndsMeasured, settings: Settings, least: float) -> list[Comparison]:
+def judged(measured: EndsMeasured, settings: Settings, least: float) -> list[Comparison]:
     """Base against head by the rule of a check, where `least` is the smallest relative change that counts."""
     lowered = replace(settings, time_threshold=least, memory_threshold=least, host_threshold=least, thresholds={})
-    sides = [[each for each in found.rounds if each.side == side] for side in ("base", "head")]
-    base, head = (_without_thresholds(found.benchmarks.get(side, {})) for side in ("base", "head"))
+    sides = [[round for round in measured.rounds if round.side == side] for side in ("base", "head")]
+    base, head = (_without_thresholds(measured.benchmarks.get(side, {})) for side in ("base", "head"))
     return list(compare(sides[0], sides[1], head, lowered, base))
 
 
 def _without_thresholds(benchmarks: Mapping[str, Benchmark]) -> dict[str, Benchmark]:
     return {
-        name: replace(each, declared={key: value for key, value in each.declared.items() if key != "threshold"})
-        for name, each in benchmarks.items()
+        name: replace(
+            benchmark, declared={key: value for key, value in benchmark.declared.items() if key != "threshold"}
+        )
+        for name, benchmark in benchmarks.items()
     }
 
 
@@ -150,7 +154,7 @@ def contrast(comparison: Comparison, more: Iterable[str] = ()) -> Contrast:
     base, head = comparison.base, comparison.head
     failure = comparison.head_failure
     said = (failure.message,) if failure is not None else ()
-    reasons = [each for each in comparison.reasons if not any(text in each for text in said)]
+    reasons = [reason for reason in comparison.reasons if not any(text in reason for text in said)]
     return Contrast(
         comparison.metric,
         comparison.verdict,
@@ -160,7 +164,7 @@ def contrast(comparison: Comparison, more: Iterable[str] = ()) -> Contrast:
         comparison.low,
         comparison.high,
         comparison.exact,
-        min((each.n for each in (base, head) if each is not None), default=0),
+        min((summary.n for summary in (base, head) if summary is not None), default=0),
         (*said, *reasons, *more),
     )
 
@@ -174,10 +178,10 @@ def verifying_rounds(sd: float, size: float, again: int = 0) -> int:
 def pairs_of(rounds: Iterable[Round], metric: str) -> list[Pair]:
     """The rounds that both sides have a value of, by their number."""
     sides: dict[str, dict[int, float]] = {"base": {}, "head": {}}
-    for each in rounds:
-        value = each.values.get(metric)
-        if each.failure is None and value is not None and 0 <= value.value < math.inf:
-            sides[each.side][each.order] = value.value
+    for round in rounds:
+        value = round.values.get(metric)
+        if round.failure is None and value is not None and 0 <= value.value < math.inf:
+            sides[round.side][round.order] = value.value
     return [Pair(sides["base"][order], sides["head"][order]) for order in sorted(sides["base"].keys() & sides["head"])]
 
 
@@ -185,5 +189,5 @@ def differences(pairs: Iterable[Pair], kind: Kind, change: float = 1.0) -> list[
     """What each pair says: the logarithm of its ratio; of an exact value the part of the `change` between the ends; of a case
     that fails 1."""
     if kind == "noisy":
-        return [math.log(each.head / each.base) for each in pairs if each.head > 0 and each.base > 0]
-    return [(each.head - each.base) / change for each in pairs]
+        return [math.log(pair.head / pair.base) for pair in pairs if pair.head > 0 and pair.base > 0]
+    return [(pair.head - pair.base) / change for pair in pairs]

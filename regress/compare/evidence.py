@@ -54,10 +54,12 @@ class Evidence:
     @classmethod
     def of(cls, side: str, rounds: Iterable[Round], good_share: float) -> Evidence:
         """Take the failed rounds out. `good_share` is the least share of rounds that have to be good."""
-        ordered = tuple(sorted(rounds, key=lambda each: (each.order, each.started_at, each.process)))
-        good = tuple(each for each in ordered if each.failure is None)
+        ordered = tuple(sorted(rounds, key=lambda round: (round.order, round.started_at, round.process)))
+        good = tuple(round for round in ordered if round.failure is None)
         # A round that was skipped says less than one that broke.
-        failures = sorted((each.failure for each in ordered if each.failure), key=lambda each: each.kind == "skipped")
+        failures = sorted(
+            (round.failure for round in ordered if round.failure), key=lambda failure: failure.kind == "skipped"
+        )
         if not failures:
             return cls(side, ordered, good, good_share, None, ())
         note = f"{failures[0].kind} in {len(failures)} of {counted(len(ordered), 'round')} on the {side}: {failures[0].message}"
@@ -66,40 +68,44 @@ class Evidence:
 
     def has(self, metric: str) -> bool:
         """Whether enough of the good rounds have the metric, whether its value is usable or not."""
-        return _share([each for each in self.good if metric in each.values], self.good) >= self.good_share
+        return _share([round for round in self.good if metric in round.values], self.good) >= self.good_share
 
     def metrics(self) -> set[str]:
         """Every metric that any good round has."""
-        return {name for each in self.good for name in each.values}
+        return {name for round in self.good for name in round.values}
 
     def flags(self) -> list[str]:
         """The doubts of the good rounds, or of the failed ones if there are no others; each once, with how many share it."""
         told = self.good or self.rounds
-        counts = Counter(flag for each in told for flag in dict.fromkeys(each.flags) if flag != SYNCHRONIZES)
+        counts = Counter(flag for round in told for flag in dict.fromkeys(round.flags) if flag != SYNCHRONIZES)
         return [f"{flag} ({n} of {counted(len(told), 'round')} on the {self.side})" for flag, n in counts.items()]
 
     def ways(self) -> list[str]:
         """What is unusual about how the case was measured, in words."""
         return (
-            [SET_UP_EACH] if any(each.protocol is not None and each.protocol.setup_each for each in self.good) else []
+            [SET_UP_EACH]
+            if any(round.protocol is not None and round.protocol.setup_each for round in self.good)
+            else []
         )
 
     def clock_step_s(self) -> float:
         """The coarsest step of the clock behind the case's own metric, a call; 0.0 where no round knows it."""
-        return max((_clock_step_s(each) for each in self.good), default=0.0)
+        return max((_clock_step_s(round) for round in self.good), default=0.0)
 
     def samples_of(self, metric: str) -> Samples | None:
         """What the samples of a time are in the good rounds; None where no round has several."""
-        found = [(each, ends) for each in self.good if metric in each.values and (ends := ends_of(each.values[metric]))]
-        if not found:
+        sampled = [
+            (round, ends) for round in self.good if metric in round.values and (ends := ends_of(round.values[metric]))
+        ]
+        if not sampled:
             return None
-        every = [ends for _, ends in found]
+        every = [ends for _, ends in sampled]
         return Samples(
-            n=sum(each.n for each in every),
-            calls=min(_calls(each.protocol, metric) for each, _ in found),
-            low=min(each.low for each in every),
-            p95=median([each.p95 for each in every]),
-            high=max(each.high for each in every),
+            n=sum(ends.n for ends in every),
+            calls=min(_calls(round.protocol, metric) for round, _ in sampled),
+            low=min(ends.low for ends in every),
+            p95=median([ends.p95 for ends in every]),
+            high=max(ends.high for ends in every),
         )
 
     def values_of(self, metric: str, *, every_round: bool) -> Values | None:
@@ -109,30 +115,30 @@ class Evidence:
         the good share the values have failed: `skipped` if all that is wrong is NaN, which is how a benchmark says that
         there is no number, else `error`.
         """
-        asked = [each for each in self.good if every_round or metric in each.values]
+        asked = [round for round in self.good if every_round or metric in round.values]
         if not asked:
             return None
-        measured = [each.values.get(metric) for each in asked]
+        measured = [round.values.get(metric) for round in asked]
         good = [
-            (each, value)
-            for each, value in zip(asked, measured, strict=True)
+            (round, value)
+            for round, value in zip(asked, measured, strict=True)
             if value is not None and not _fault(value)
         ]
-        faults = Counter(fault for each in measured if (fault := _fault(each)))
+        faults = Counter(fault for value in measured if (fault := _fault(value)))
         words = [f"{fault} {metric} in {n} of {counted(len(asked), 'round')}" for fault, n in sorted(faults.items())]
-        notes = [f"{each} on the {self.side}" for each in words]
-        if invalid := sum(each.invalid for each in measured if each is not None):
+        notes = [f"{word} on the {self.side}" for word in words]
+        if invalid := sum(value.invalid for value in measured if value is not None):
             notes.append(f"{invalid} invalid samples of {metric} on the {self.side}")
         failure = None
         if _share(good, asked) < self.good_share:
             failure = Failure("skipped" if set(faults) == {"NaN"} else "error", "; ".join(words))
-        present = [each for each in measured if each is not None]
+        present = [value for value in measured if value is not None]
         return Values(
             values=tuple(value.value for _, value in good),
-            runs=tuple(each.run for each, _ in good),
-            cards=tuple(str(each.facts.get("gpu_uuid", "")) for each, _ in good),
-            units=frozenset(each.unit for each in present),
-            exact=bool(present) and all(each.exact for each in present),
+            runs=tuple(round.run for round, _ in good),
+            cards=tuple(str(round.facts.get("gpu_uuid", "")) for round, _ in good),
+            units=frozenset(value.unit for value in present),
+            exact=bool(present) and all(value.exact for value in present),
             failure=failure,
             notes=tuple(notes),
         )
@@ -194,7 +200,7 @@ def draws_of(base: SessionValues, head: SessionValues) -> Draws:
         return Draws(base.values, head.values)
     both = Counter(base.runs) & Counter(head.runs)
     if shared := [run for run, rounds in both.items() if rounds > 1]:  # one round of each shows no spread
-        run = max(shared, key=lambda each: (both[each], each))  # of equals the newest
+        run = max(shared, key=lambda candidate: (both[candidate], candidate))  # of equals the newest
         own = _of(base, run), _of(head, run)
         left = len(base.values) + len(head.values) - sum(map(len, own))
         return Draws(*own, note=f"{left} rounds of other sessions left out: one session has both sides" if left else "")
@@ -211,8 +217,8 @@ def on_one_card(base: Sequence[Round], head: Sequence[Round]) -> tuple[Sequence[
     shared = [job for job, rounds in both.items() if all(job) and rounds > 1]
     if not shared:
         return base, head
-    job = max(shared, key=lambda each: (both[each], each))
-    return [each for each in base if _job(each) == job], [each for each in head if _job(each) == job]
+    job = max(shared, key=lambda candidate: (both[candidate], candidate))
+    return [round for round in base if _job(round) == job], [round for round in head if _job(round) == job]
 
 
 def _job(round_: Round) -> tuple[str, str]:
@@ -225,10 +231,10 @@ def _of(values: SessionValues, run: str) -> tuple[float, ...]:
 
 def _by_session(values: SessionValues) -> tuple[float, ...]:
     """One value a session; all values if there is only one session."""
-    found: dict[str, list[float]] = {}
+    by_run: dict[str, list[float]] = {}
     for value, run in zip(values.values, values.runs, strict=True):
-        found.setdefault(run, []).append(value)
-    return tuple(map(statistics.median, found.values())) if len(found) > 1 else values.values
+        by_run.setdefault(run, []).append(value)
+    return tuple(map(statistics.median, by_run.values())) if len(by_run) > 1 else values.values
 
 
 def _words(base: int, head: int) -> str:

@@ -54,13 +54,13 @@ def implementations(
     """Of each benchmark that has the parameter, where at least two implementations have times; by name. The order of the rounds
     does not matter."""
     by_name: dict[str, dict[Case, list[Round]]] = {}
-    for each in rounds:
-        if has_implementations(benchmarks.get(each.name)):
-            case = Case(each.name, tuple(each.params))
-            by_name.setdefault(each.name, {}).setdefault(case, []).append(each)
+    for round in rounds:
+        if has_implementations(benchmarks.get(round.name)):
+            case = Case(round.name, tuple(round.params))
+            by_name.setdefault(round.name, {}).setdefault(case, []).append(round)
     fields = [_Field.of(benchmarks[name], by_name[name], settings) for name in sorted(by_name)]
-    fields = [each for each in fields if each.metric is not None and len(each.timed) > 1]
-    return tuple(each.done() for each in fields)
+    fields = [field for field in fields if field.metric is not None and len(field.timed) > 1]
+    return tuple(field.done() for field in fields)
 
 
 @dataclass(frozen=True)
@@ -103,17 +103,19 @@ class _Field:
     def of(cls, benchmark: Benchmark, rounds: Mapping[Case, list[Round]], settings: Settings) -> _Field:
         at = benchmark.param_names.index(IMPLEMENTATION)
         cases = sorted((case for case in rounds if at < len(case.params)), key=lambda case: place(case, benchmark))
-        found = [_entry(case, at, rounds[case], settings) for case in cases]
-        metric = _metric(benchmark, [each.evidence for each in found])
+        members = [_entry(case, at, rounds[case], settings) for case in cases]
+        metric = _metric(benchmark, [entry.evidence for entry in members])
         entries: dict[tuple[str, ...], list[_Entry]] = {}
-        for each in found:
-            entries.setdefault(each.others, []).append(_timed(each, metric, settings) if metric is not None else each)
+        for entry in members:
+            entries.setdefault(entry.others, []).append(
+                _timed(entry, metric, settings) if metric is not None else entry
+            )
         return cls(benchmark, metric, entries, settings)
 
     @property
     def timed(self) -> set[str]:
         """The implementations that have a time anywhere."""
-        return {each.name for group in self.entries.values() for each in group if each.values}
+        return {entry.name for group in self.entries.values() for entry in group if entry.values}
 
     def _pairs(self) -> dict[Case, _Pair]:
         """The tests, by the case that is not the first of its combination, adjusted together."""
@@ -121,12 +123,12 @@ class _Field:
         for group in self.entries.values():
             ordered = _by_time(group)
             pairs += [self._pair(ordered[0], other) for other in ordered[1:]]
-        tests = {each.other.case: each.test.p for each in pairs if each.test.p is not None}
+        tests = {pair.other.case: pair.test.p for pair in pairs if pair.test.p is not None}
         adjusted = dict(zip(tests, holm(list(tests.values())), strict=True))
-        return {each.other.case: replace(each, p_adjusted=adjusted.get(each.other.case, 1.0)) for each in pairs}
+        return {pair.other.case: replace(pair, p_adjusted=adjusted.get(pair.other.case, 1.0)) for pair in pairs}
 
     def _pair(self, first: _Entry, other: _Entry) -> _Pair:
-        step = max(each.evidence.clock_step_s() for each in (first, other)) if self._on_its_clock else 0.0
+        step = max(entry.evidence.clock_step_s() for entry in (first, other)) if self._on_its_clock else 0.0
         test = welch(first.values, other.values, self.settings.confidence, step)
         return _Pair(first, other, test, tuple(self._doubts(first, other, test, step)))
 
@@ -136,40 +138,40 @@ class _Field:
 
     def _doubts(self, first: _Entry, other: _Entry, test: Welch, step: float) -> list[str]:
         difference = other.center - first.center
-        found = []
+        doubts = []
         if test.p is None:
-            found.append("one round only")
+            doubts.append("one round only")
         elif difference < 2 * step:
-            found.append("the difference is under two steps of the clock")
+            doubts.append("the difference is under two steps of the clock")
         if self.benchmark.needs_device:
-            calls = [each.protocol.calls for one in (first, other) for each in one.evidence.good if each.protocol]
+            calls = [round.protocol.calls for one in (first, other) for round in one.evidence.good if round.protocol]
             windows = calls and self.metric == METRICS["gpu_time"]
             if windows and difference < WINDOW_S * (1 / min(calls) - 1 / max(calls)):
-                found.append(
+                doubts.append(
                     f"timed {min(calls)} and {max(calls)} calls a window, which alone can make such a difference"
                 )
             # Unlike work may run at unlike clocks: they speak against a difference that they could make.
             tolerance = max(self.settings.clock_tolerance, math.log(test.low) if test.low else 0.0)
             settings = replace(self.settings, clock_tolerance=tolerance)
-            found += [unlike_devices(first.evidence, other.evidence)]
+            doubts += [unlike_devices(first.evidence, other.evidence)]
             names = f"on the {first.evidence.side}", f"on the {other.evidence.side}"
-            found += disturbances(conditions(first.evidence.good), conditions(other.evidence.good), settings, names)
-        return [f"{other.name}: {each}" for each in found if each]
+            doubts += disturbances(conditions(first.evidence.good), conditions(other.evidence.good), settings, names)
+        return [f"{other.name}: {doubt}" for doubt in doubts if doubt]
 
     def done(self) -> Implementations:
         assert self.metric is not None
         told = self._pairs()
         names = [name for name in self.benchmark.param_names if name != IMPLEMENTATION]
         standings = tuple(self._standing(others, group, told) for others, group in self.entries.items())
-        size = size_of(names, [each.params for each in standings])
+        size = size_of(names, [standing.params for standing in standings])
         at = self.benchmark.param_names.index(IMPLEMENTATION)
         order = self.benchmark.params[at] if at < len(self.benchmark.params) else []
-        present = dict.fromkeys(each.case.params[at] for group in self.entries.values() for each in group)
+        present = dict.fromkeys(entry.case.params[at] for group in self.entries.values() for entry in group)
         return Implementations(
             name=self.benchmark.name,
             metric=self.metric,
             names=tuple(
-                map(plain, sorted(present, key=lambda each: order.index(each) if each in order else len(order)))
+                map(plain, sorted(present, key=lambda param: order.index(param) if param in order else len(order)))
             ),
             param_names=tuple(names),
             standings=standings,
@@ -179,12 +181,12 @@ class _Field:
 
     def _standing(self, others: tuple[str, ...], group: Sequence[_Entry], told: Mapping[Case, _Pair]) -> Standing:
         alpha, ordered = self.settings.alpha, _by_time(group)
-        level = [each for each in ordered if each.case not in told or not told[each.case].apart(alpha)]
+        level = [entry for entry in ordered if entry.case not in told or not told[entry.case].apart(alpha)]
         return Standing(
             params=others,
-            contenders=tuple(_contender(each, told.get(each.case), self.settings.confidence) for each in group),
-            leaders=tuple(each.name for each in level),
-            reasons=tuple(doubt for each in level if each.case in told for doubt in told[each.case].doubts),
+            contenders=tuple(_contender(entry, told.get(entry.case), self.settings.confidence) for entry in group),
+            leaders=tuple(entry.name for entry in level),
+            reasons=tuple(doubt for entry in level if entry.case in told for doubt in told[entry.case].doubts),
         )
 
 
@@ -200,14 +202,14 @@ def _entry(case: Case, at: int, rounds: list[Round], settings: Settings) -> _Ent
     return _Entry(name, others, case, evidence, failure=evidence.failure)
 
 
-def _metric(benchmark: Benchmark, found: Sequence[Evidence]) -> Metric | None:
+def _metric(benchmark: Benchmark, evidences: Sequence[Evidence]) -> Metric | None:
     """The time that most of them have: the one that the benchmark is about, or wall time where more have that; None where it is
     about no time."""
-    own = next((each.protocol.metric for one in found for each in one.rounds if each.protocol), benchmark.metric)
+    own = next((round.protocol.metric for one in evidences for round in one.rounds if round.protocol), benchmark.metric)
     if own not in METRICS or METRICS[own].kind != "time":
         return None
-    good = [each for each in found if each.failure is None]
-    return metric_of(max((own, "wall_time"), key=lambda name: sum(each.has(name) for each in good)))
+    good = [evidence for evidence in evidences if evidence.failure is None]
+    return metric_of(max((own, "wall_time"), key=lambda name: sum(evidence.has(name) for evidence in good)))
 
 
 def _timed(entry: _Entry, metric: Metric, settings: Settings) -> _Entry:
@@ -227,7 +229,7 @@ def _timed(entry: _Entry, metric: Metric, settings: Settings) -> _Entry:
 
 def _by_time(group: Sequence[_Entry]) -> list[_Entry]:
     """Those that have a time, the smallest first."""
-    return sorted((each for each in group if each.values), key=lambda each: each.center)
+    return sorted((entry for entry in group if entry.values), key=lambda entry: entry.center)
 
 
 def _contender(entry: _Entry, pair: _Pair | None, confidence: float) -> Contender:
@@ -246,8 +248,8 @@ _SUFFIX = {"k": 1e3, "m": 1e6, "g": 1e9, "ki": 2.0**10, "mi": 2.0**20, "gi": 2.0
 
 def number_of(param: str) -> float | None:
     """The number that a parameter is, or begins with: 4096, '64k', (1024, 1024)."""
-    found = _NUMBER.match(param)
-    return float(found[1].replace("_", "")) * _SUFFIX.get((found[2] or "").lower(), 1.0) if found else None
+    match = _NUMBER.match(param)
+    return float(match[1].replace("_", "")) * _SUFFIX.get((match[2] or "").lower(), 1.0) if match else None
 
 
 def size_of(names: Sequence[str], combinations: Sequence[tuple[str, ...]]) -> str:
@@ -255,8 +257,8 @@ def size_of(names: Sequence[str], combinations: Sequence[tuple[str, ...]]) -> st
     values, the first of equals. Empty if there is none."""
     best, most = "", 1
     for at, name in enumerate(names):
-        values = {each[at] for each in combinations}
-        numbers = {number_of(each) for each in values}
+        values = {combination[at] for combination in combinations}
+        numbers = {number_of(value) for value in values}
         if None not in numbers and len(numbers) == len(values) > most:
             best, most = name, len(values)
     return best
@@ -268,21 +270,23 @@ def crossovers_of(names: Sequence[str], standings: Sequence[Standing], size: str
         return ()
     at = names.index(size)
     groups: dict[tuple[str, ...], list[Standing]] = {}
-    for each in standings:
-        groups.setdefault((*each.params[:at], *each.params[at + 1 :]), []).append(each)
-    found = {rest: stretches_of(group, at) for rest, group in groups.items()}
-    return tuple(Crossover(rest, stretches, words(stretches, size)) for rest, stretches in found.items())
+    for standing in standings:
+        groups.setdefault((*standing.params[:at], *standing.params[at + 1 :]), []).append(standing)
+    by_rest = {rest: stretches_of(group, at) for rest, group in groups.items()}
+    return tuple(Crossover(rest, stretches, words(stretches, size)) for rest, stretches in by_rest.items())
 
 
 def stretches_of(standings: Sequence[Standing], at: int) -> tuple[Stretch, ...]:
     """The standings along the parameter at that place, those next to each other with the same outcome as one."""
-    ordered = sorted(standings, key=lambda each: number_of(each.params[at]) or 0.0)
+    ordered = sorted(standings, key=lambda standing: number_of(standing.params[at]) or 0.0)
     groups = [(key, list(group)) for key, group in itertools.groupby(ordered, key=_what)]
     return tuple(Stretch(*key, group[0].params[at], group[-1].params[at]) for key, group in groups)
 
 
 def _what(standing: Standing) -> tuple[Outcome, tuple[str, ...]]:
-    return standing.outcome, tuple(each.name for each in standing.contenders if each.name in standing.leaders)
+    return standing.outcome, tuple(
+        contender.name for contender in standing.contenders if contender.name in standing.leaders
+    )
 
 
 def words(stretches: Sequence[Stretch], size: str) -> str:
@@ -292,7 +296,7 @@ def words(stretches: Sequence[Stretch], size: str) -> str:
         everywhere = f"at every {size}" if only.outcome in ("fastest", "alone") else f"at any {size}"
         return f"{_who(only)} {everywhere if only.first != only.last else f'at {_bare(only.first)}'}"
     last = len(stretches) - 1
-    return ", ".join(f"{_who(each)} {_where(each, at == 0, at == last)}" for at, each in enumerate(stretches))
+    return ", ".join(f"{_who(stretch)} {_where(stretch, at == 0, at == last)}" for at, stretch in enumerate(stretches))
 
 
 def _who(stretch: Stretch) -> str:

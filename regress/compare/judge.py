@@ -63,7 +63,7 @@ def compare(
     `noise` and `min_detectable` of a comparison are those of the rule in force, that is at the level which Holm demands of
     the first of its tests; `min_detectable` is a factor to the worse, whichever direction that is.
     """
-    suites = Suites.of(benchmarks or {}, base_benchmarks, (each.name for each in base))
+    suites = Suites.of(benchmarks or {}, base_benchmarks, (round.name for round in base))
     drafts: list[Draft] = []
     for case, *sides in suites.pair(base, head):
         base_rounds, head_rounds = on_one_card(*sides)
@@ -100,7 +100,7 @@ def _drafts(subject: Subject) -> Iterator[Draft]:
     both, either = base.metrics() & head.metrics(), base.metrics() | head.metrics()
     # A device time that only one side has is what `why` speaks of.
     others = (both | (either & ALSO_GATING)) - {primary, subject.own}
-    for name in sorted(others, key=lambda each: (each not in ALSO_GATING, _rank(each), each)):
+    for name in sorted(others, key=lambda other: (other not in ALSO_GATING, _rank(other), other)):
         yield _metric_draft(subject, name, primary=False)
 
 
@@ -128,7 +128,7 @@ def _one_sided(subject: Subject) -> Draft:
 
 def _without_numbers(draft: Draft, base: Failure | None, head: Failure | None, *reasons: str) -> Draft:
     """The verdict on a failure on one side or both."""
-    skipped = all(each.kind == "skipped" for each in (base, head) if each is not None)
+    skipped = all(failure.kind == "skipped" for failure in (base, head) if failure is not None)
     verdict = Verdict.SKIPPED if skipped else Verdict.FAILED
     return draft.settled(verdict, *reasons, base_failure=base, head_failure=head)
 
@@ -147,7 +147,7 @@ def _primary(subject: Subject) -> tuple[str, str]:
 
 def _lost(word: str, without: Evidence, what: str) -> str:
     """What became of the device time: the word if the side without it waits for the device, else its flags say why."""
-    return f"{word}: {what}" if any(SYNCHRONIZES in each.flags for each in without.good) else what
+    return f"{word}: {what}" if any(SYNCHRONIZES in round.flags for round in without.good) else what
 
 
 def _rank(metric: str) -> int:
@@ -168,10 +168,10 @@ def _metric_draft(subject: Subject, name: str, why: str = "", *, primary: bool) 
     if differences := unlike(subject.base, subject.head, name):
         return draft.settled(Verdict.INCOMPARABLE, *differences)
     if len(base.units | head.units) > 1:
-        one, other = (" and ".join(sorted(each.units)) for each in (base, head))
+        one, other = (" and ".join(sorted(side.units)) for side in (base, head))
         return draft.settled(Verdict.INCOMPARABLE, f"different unit: {one} on the base, {other} on the head")
     if base.exact and head.exact:
-        torn = [side for side, each in (("base", base), ("head", head)) if len(set(each.values)) > 1]
+        torn = [side for side, values in (("base", base), ("head", head)) if len(set(values.values)) > 1]
         if not torn:
             return _exact(draft, base.values[0], head.values[0])
         draft = draft.noted(f"exact values differ between rounds of {' and '.join(torn)}, so they were tested")
@@ -217,16 +217,22 @@ def _tested(subject: Subject, draft: Draft, base: tuple[float, ...], head: tuple
     if min(*base, *head) == 0:
         return draft.settled(*draft.rule.decide_zero(*sides, exact=False))
     if against := subject.pairs(draft.comparison.metric.name):
-        pinned = all(each.protocol is None or each.protocol.pinned for each in subject.head.good)
+        pinned = all(round.protocol is None or round.protocol.pinned for round in subject.head.good)
         return _paired(draft, against, sides, settings, pinned)
-    found = welch(base, head, settings.confidence, _step(subject, draft.comparison.metric, (*base, *head)))
-    draft = _moded(draft, two_modes(base, head), found.ratio)
+    result = welch(base, head, settings.confidence, _step(subject, draft.comparison.metric, (*base, *head)))
+    draft = _moded(draft, two_modes(base, head), result.ratio)
     if draft.comparison.gates and (alike := follows(base, head)) is not None:
         draft = draft.noted(drifting(alike))
-    if found.low is None or found.high is None or found.p is None or found.df is None or found.standard_error is None:
+    if (
+        result.low is None
+        or result.high is None
+        or result.p is None
+        or result.df is None
+        or result.standard_error is None
+    ):
         single = [f"the {side}" for side, values in (("base", base), ("head", head)) if len(values) < 2]
-        return draft.settled(Verdict.UNDECIDED, f"n = 1 on {' and '.join(single)}", ratio=found.ratio)
-    test = Test(found.ratio, found.low, found.high, found.p, found.df, found.standard_error, *sides)
+        return draft.settled(Verdict.UNDECIDED, f"n = 1 on {' and '.join(single)}", ratio=result.ratio)
+    test = Test(result.ratio, result.low, result.high, result.p, result.df, result.standard_error, *sides)
     return replace(draft, test=test)
 
 
@@ -244,29 +250,35 @@ def _paired(
 ) -> Draft:
     """The test of the differences of pairs. Where the sides share no zygote, they differ by where the memory of their
     interpreters lies in all pairs of an origin alike: then the mean of each origin is one draw."""
-    differences = [each.log_ratio for each in against]
-    if not all(each.common for each in against):
+    differences = [pair.log_ratio for pair in against]
+    if not all(pair.common for pair in against):
         by_origin: dict[str, list[float]] = {}
-        for each in against:
-            by_origin.setdefault(each.origin, []).append(each.log_ratio)
-        differences = [statistics.fmean(each) for each in by_origin.values()]
-    found = paired(differences, settings.confidence)
-    error = statistics.median(each.error for each in against)
+        for pair in against:
+            by_origin.setdefault(pair.origin, []).append(pair.log_ratio)
+        differences = [statistics.fmean(logs) for logs in by_origin.values()]
+    result = paired(differences, settings.confidence)
+    error = statistics.median(pair.error for pair in against)
     pairs = Pairs(len(differences), pair_spread(differences), error)
     draft = draft.settled(Verdict.UNDECIDED, pairs=pairs)
-    if not pinned and abs(math.log(found.ratio)) < math.log1p(SEVERAL_THREADS_FROM):
+    if not pinned and abs(math.log(result.ratio)) < math.log1p(SEVERAL_THREADS_FROM):
         draft = draft.doubted(f"several threads work for it: under {SEVERAL_THREADS_FROM:.0%} nothing is claimed")
     if error > math.log1p(draft.rule.threshold) / 2:
         draft = draft.doubted(f"a pair is known to ±{100 * error:.2g} % only")
-    values = [math.exp(each) for each in differences]
+    values = [math.exp(difference) for difference in differences]
     if draft.comparison.gates and (alike := follows(values)) is not None:
         draft = draft.noted(drifting(alike))
     if (apart := jumps(differences)) is not None and draft.rule.large(math.exp(apart)):
         draft = draft.noted(f"bimodal: pairs differ by nothing, or by {100 * math.expm1(apart):.2g} % either way")
-    if found.low is None or found.high is None or found.p is None or found.df is None or found.standard_error is None:
-        what = "one pair only" if all(each.common for each in against) else "all pairs come from one origin"
-        return draft.settled(Verdict.UNDECIDED, what, ratio=found.ratio)
-    test = Test(found.ratio, found.low, found.high, found.p, found.df, found.standard_error, *sides, pairs)
+    if (
+        result.low is None
+        or result.high is None
+        or result.p is None
+        or result.df is None
+        or result.standard_error is None
+    ):
+        what = "one pair only" if all(pair.common for pair in against) else "all pairs come from one origin"
+        return draft.settled(Verdict.UNDECIDED, what, ratio=result.ratio)
+    test = Test(result.ratio, result.low, result.high, result.p, result.df, result.standard_error, *sides, pairs)
     return replace(draft, test=test)
 
 
@@ -287,17 +299,17 @@ def _judged(drafts: Sequence[Draft], settings: Settings) -> tuple[Comparison, ..
     """The comparisons with their verdicts, once every p of a family is known."""
     done = list(drafts)
     families: dict[str, dict[int, Test]] = {}
-    for index, each in enumerate(drafts):
-        if each.test is not None:
-            family = "gates" if each.comparison.gates else each.comparison.metric.name
-            families.setdefault(family, {})[index] = each.test
+    for index, draft in enumerate(drafts):
+        if draft.test is not None:
+            family = "gates" if draft.comparison.gates else draft.comparison.metric.name
+            families.setdefault(family, {})[index] = draft.test
     for tests in families.values():
         adjusted = holm([test.p for test in tests.values()])
         among = Among(len(tests), len({drafts[index].comparison.case for index in tests}), settings.run_rounds)
         for (index, test), p_adjusted in zip(tests.items(), adjusted, strict=True):
             alpha = settings.alpha if test.pairs is None else settings.paired_alpha
             done[index] = _decided(drafts[index], test, p_adjusted, alpha, among)
-    return tuple(each.done() for each in done)
+    return tuple(draft.done() for draft in done)
 
 
 class Among(NamedTuple):

@@ -50,19 +50,23 @@ def overall(
     and could not be confirmed. Where most cases are undecided nothing has passed, but in a `quick` look, which decides
     nothing. What is acknowledged is counted and changes no code; what is in quarantine says nothing of the run either.
     """
-    gating = [each for each in comparisons if each.gates]
+    gating = [comparison for comparison in comparisons if comparison.gates]
     counted = _most_serious(gating).values()
-    speaking = [each for each in gating if each.acknowledged is None or each.acknowledged.kind != "quarantine"]
+    speaking = [
+        comparison
+        for comparison in gating
+        if comparison.acknowledged is None or comparison.acknowledged.kind != "quarantine"
+    ]
     decided, asked = _covered(counted)
     most_undecided = 2 * decided < asked and not quick
     codes = ranked(_exit_codes(gating, strict, problems, most_undecided))
-    detectable = [each.min_detectable for each in speaking if each.min_detectable is not None]
+    detectable = [comparison.min_detectable for comparison in speaking if comparison.min_detectable is not None]
     return Overall(
         exit_codes=codes,
-        counts=_counted([each.verdict for each in counted]),
-        acknowledged=_counted([each.verdict for each in counted if not each.alarms]),
+        counts=_counted([comparison.verdict for comparison in counted]),
+        acknowledged=_counted([comparison.verdict for comparison in counted if not comparison.alarms]),
         cases=len(counted),
-        covered=(decided, asked) if most_undecided or any(each.unreached for each in gating) else None,
+        covered=(decided, asked) if most_undecided or any(comparison.unreached for comparison in gating) else None,
         geomean=_geomean(speaking, settings.confidence),
         noise_floor=_noise_floor(speaking),
         min_detectable=statistics.median(detectable) - 1 if detectable else None,
@@ -73,56 +77,63 @@ def finer(comparisons: Iterable[Comparison], settings: Settings) -> tuple[int, f
     """How many rounds a side a run would take, and the median of the smallest regression, as a relative change, that those
     could have confirmed; None where there were as many."""
     tested = [
-        each
-        for each in comparisons
-        if each.gates and each.p is not None and each.pairs is None and each.sessions is None
+        comparison
+        for comparison in comparisons
+        if comparison.gates and comparison.p is not None and comparison.pairs is None and comparison.sessions is None
     ]
-    sides = [(each, each.base, each.head) for each in tested if each.base is not None and each.head is not None]
+    sides = [
+        (comparison, comparison.base, comparison.head)
+        for comparison in tested
+        if comparison.base is not None and comparison.head is not None
+    ]
     rounds, level = settings.run_rounds, settings.alpha / max(1, len(tested))
-    few = [each for each in sides if min(each[1].n, each[2].n) < rounds]
+    few = [side for side in sides if min(side[1].n, side[2].n) < rounds]
     if 2 * len(few) <= len(sides):
         return None
-    found = []
-    for each, base, head in sides:
+    detectable = []
+    for side, base, head in sides:
         error, freedom = error_with(rounds, base, head)
-        found.append(min_detectable(error, freedom, each.counts_from or each.threshold, alpha=level))
-    return rounds, statistics.median(found) - 1
+        detectable.append(min_detectable(error, freedom, side.counts_from or side.threshold, alpha=level))
+    return rounds, statistics.median(detectable) - 1
 
 
 def _counted(verdicts: Collection[Verdict]) -> dict[str, int]:
-    ranked = sorted(Verdict, key=lambda each: each.traits.severity)
-    return {str(verdict): n for verdict in ranked if (n := sum(each is verdict for each in verdicts))}
+    ranked = sorted(Verdict, key=lambda verdict: verdict.traits.severity)
+    return {str(verdict): n for verdict in ranked if (n := sum(other is verdict for other in verdicts))}
 
 
 def _covered(counted: Iterable[Comparison]) -> tuple[int, int]:
     """How many cases are decided, of those that were to be compared and nobody has acknowledged."""
-    asked = [each for each in counted if each.alarms and each.verdict.traits.compared]
-    return sum(each.verdict is not Verdict.UNDECIDED for each in asked), len(asked)
+    asked = [comparison for comparison in counted if comparison.alarms and comparison.verdict.traits.compared]
+    return sum(comparison.verdict is not Verdict.UNDECIDED for comparison in asked), len(asked)
 
 
 def most_serious(gating: Iterable[Comparison]) -> dict[Case, Verdict]:
     """The verdict that counts of each case."""
-    return {case: each.verdict for case, each in _most_serious(gating).items()}
+    return {case: comparison.verdict for case, comparison in _most_serious(gating).items()}
 
 
 def _most_serious(gating: Iterable[Comparison]) -> dict[Case, Comparison]:
     """The comparison that counts of each case: of equals one that nobody has acknowledged."""
-    found: dict[Case, Comparison] = {}
-    for each in gating:
-        found[each.case] = min(found.get(each.case, each), each, key=_seriousness)
-    return found
+    worst: dict[Case, Comparison] = {}
+    for comparison in gating:
+        worst[comparison.case] = min(worst.get(comparison.case, comparison), comparison, key=_seriousness)
+    return worst
 
 
-def _seriousness(each: Comparison) -> tuple[int, bool]:
-    return each.verdict.traits.severity, not each.alarms
+def _seriousness(comparison: Comparison) -> tuple[int, bool]:
+    return comparison.verdict.traits.severity, not comparison.alarms
 
 
 def _exit_codes(
     gating: Sequence[Comparison], strict: bool, problems: Sequence[SuiteProblem], most_undecided: bool
 ) -> Iterator[Exit]:
-    codes = {each.exit_code(strict) for each in gating}
-    on_head_only = any(each.fails_on_head and each.base_failure is None for each in gating)
-    if not any(each.verdict.traits.compared and not each.unreached for each in gating) and not on_head_only:
+    codes = {comparison.exit_code(strict) for comparison in gating}
+    on_head_only = any(comparison.fails_on_head and comparison.base_failure is None for comparison in gating)
+    if (
+        not any(comparison.verdict.traits.compared and not comparison.unreached for comparison in gating)
+        and not on_head_only
+    ):
         yield Exit.NOTHING
     yield from codes
     if any(problem.fatal for problem in problems):
@@ -134,9 +145,9 @@ def _exit_codes(
 def _geomean(gating: Iterable[Comparison], confidence: float) -> tuple[float, float, float, int] | None:
     """Over the time ratios, one a case: a case has one metric of time that gates."""
     ratios = {
-        each.case: each.ratio
-        for each in gating
-        if each.metric.kind == "time" and each.ratio is not None and 0 < each.ratio < math.inf
+        comparison.case: comparison.ratio
+        for comparison in gating
+        if comparison.metric.kind == "time" and comparison.ratio is not None and 0 < comparison.ratio < math.inf
     }
     if not ratios:
         return None
@@ -146,7 +157,7 @@ def _geomean(gating: Iterable[Comparison], confidence: float) -> tuple[float, fl
 
 def _noise_floor(gating: Iterable[Comparison]) -> tuple[float, float, str] | None:
     """Median and largest of the smallest changes that would have been significant, and the case of the largest."""
-    noise = [(each.noise, str(each.case)) for each in gating if each.noise is not None]
+    noise = [(comparison.noise, str(comparison.case)) for comparison in gating if comparison.noise is not None]
     if not noise:
         return None
     largest, case = max(noise)
@@ -155,9 +166,9 @@ def _noise_floor(gating: Iterable[Comparison]) -> tuple[float, float, str] | Non
 
 def summed_up(comparisons: Sequence[Comparison], summed: Overall, commit: str, date: float) -> SelfCheck:
     """What the comparisons came to. A case with a false alarm is nothing else."""
-    gating = [each for each in comparisons if each.gates]
+    gating = [comparison for comparison in comparisons if comparison.gates]
     verdicts = most_serious(gating)
-    alarmed = {each.case for each in gating if each.verdict.traits.claims}
+    alarmed = {comparison.case for comparison in gating if comparison.verdict.traits.claims}
     others = Counter(verdict for case, verdict in verdicts.items() if case not in alarmed)
     return SelfCheck(
         date=date,
@@ -177,13 +188,13 @@ def _finite(value: float | None) -> float | None:
 
 def fineness(comparisons: Iterable[Comparison], rounds: Iterable[Round]) -> tuple[Fineness, ...]:
     """How fine each case was measured, the noisiest first: in the metrics that were tested, or else in an exact one."""
-    taken = Counter(Case(each.name, tuple(each.params)) for each in rounds if each.side == "head")
-    gating = [each for each in comparisons if each.gates]
-    tested = [each for each in gating if each.noise is not None]
-    known = {each.case for each in tested}
-    exact = {each.case: each for each in gating if each.exact and each.case not in known}
-    rows = [_row(each, taken[each.case]) for each in (*tested, *exact.values())]
-    return tuple(sorted(rows, key=lambda each: -(each.noise or 0.0)))
+    taken = Counter(Case(round.name, tuple(round.params)) for round in rounds if round.side == "head")
+    gating = [comparison for comparison in comparisons if comparison.gates]
+    tested = [comparison for comparison in gating if comparison.noise is not None]
+    known = {comparison.case for comparison in tested}
+    exact = {comparison.case: comparison for comparison in gating if comparison.exact and comparison.case not in known}
+    rows = [_row(comparison, taken[comparison.case]) for comparison in (*tested, *exact.values())]
+    return tuple(sorted(rows, key=lambda row: -(row.noise or 0.0)))
 
 
 def _spread(comparison: Comparison) -> float | None:
@@ -208,16 +219,23 @@ def _row(comparison: Comparison, rounds: int) -> Fineness:
 
 def spreads_of(comparisons: Iterable[Comparison]) -> dict[str, Spread]:
     """What was seen of each case's rounds, by `str` of the case: the largest spread of what gates and is tested."""
-    found: dict[str, Spread] = {}
-    for each in comparisons:
-        if each.gates and each.p is not None and each.base is not None and each.head is not None:
-            seen = Spread(each.spread, _freedom(each))
-            found[str(each.case)] = max(found.get(str(each.case), seen), seen, key=lambda spread: spread.sd)
-    return found
+    spreads: dict[str, Spread] = {}
+    for comparison in comparisons:
+        if (
+            comparison.gates
+            and comparison.p is not None
+            and comparison.base is not None
+            and comparison.head is not None
+        ):
+            seen = Spread(comparison.spread, _freedom(comparison))
+            spreads[str(comparison.case)] = max(
+                spreads.get(str(comparison.case), seen), seen, key=lambda spread: spread.sd
+            )
+    return spreads
 
 
 def _freedom(comparison: Comparison) -> int:
     """Degrees of freedom of its spread."""
     if comparison.pairs is not None:
         return comparison.pairs.n - 1
-    return sum(each.n - 1 for each in (comparison.base, comparison.head) if each is not None)
+    return sum(summary.n - 1 for summary in (comparison.base, comparison.head) if summary is not None)

@@ -43,7 +43,7 @@ class Suites:
 
     def pair(self, base: Iterable[Round], head: Iterable[Round]) -> list[tuple[Case, list[Round], list[Round]]]:
         """The rounds of each case on base and on head, either may be empty, by name and then as the suite orders its cases."""
-        bases, heads = _by_case(base, lambda each: self.on_head(_case(each))), _by_case(head, _case)
+        bases, heads = _by_case(base, lambda round: self.on_head(_case(round))), _by_case(head, _case)
         cases = sorted(bases.keys() | heads.keys(), key=lambda case: place(case, self.definition(case)))
         return [(case, bases.get(case, []), heads.get(case, [])) for case in cases]
 
@@ -55,30 +55,30 @@ class Suites:
 
     def is_defined(self, case: Case, side: str) -> bool:
         """Whether each side's own definitions are known, and those of `side` have the case."""
-        found = self.head.get(case.name) if side == "head" else self._on_base(case)
-        if self.base_given is None or found is None or len(found.params) != len(case.params):
+        benchmark = self.head.get(case.name) if side == "head" else self._on_base(case)
+        if self.base_given is None or benchmark is None or len(benchmark.params) != len(case.params):
             return False
-        if list(case.params) in found.lacks:
+        if list(case.params) in benchmark.lacks:
             return False
         # In any axis: the axes of base may stand in another order.
-        return all(any(value in axis for axis in found.params) for value in case.params)
+        return all(any(value in axis for axis in benchmark.params) for value in case.params)
 
     def differences(self, case: Case) -> list[str]:
         """Why results of base and head are not results of the same benchmark, in words; empty if they are."""
         base, head = self._on_base(case), self.head.get(case.name)
         if base is None or head is None:
             return []
-        found: list[str] = []
+        differences: list[str] = []
         # asv's version is a hash of the code with its name in it; that the code is the same under both names, `was` says.
         if case.name not in self.renamed:
-            found += filter(None, [code_differs(base, head)])
+            differences += filter(None, [code_differs(base, head)])
         if params := self.params_differ(case):
-            found.append(params)
+            differences.append(params)
         for name in DECLARED_SAMPLING:
             one, other = base.declared.get(name), head.declared.get(name)
             if one != other:
-                found.append(_differ(f"declared {name}", _or_none(one), _or_none(other)))
-        return found
+                differences.append(_differ(f"declared {name}", _or_none(one), _or_none(other)))
+        return differences
 
     def params_differ(self, case: Case) -> str:
         """How base and head name the parameters of the benchmark, if they name other ones; else empty."""
@@ -132,16 +132,16 @@ def renames(head: Benchmarks, base_names: Collection[str]) -> dict[str, str]:
 
 def unlike(base: Evidence, head: Evidence, metric: str) -> list[str]:
     """How the good rounds of a case were measured differently, in what affects the metric, in words; empty if alike."""
-    found = []
+    differences = []
     for name in (*PROTOCOL_IDENTITY, *(HOST_IDENTITY if metric in HOST_METRICS else ())):
         one, other = _protocol_values(base, name), _protocol_values(head, name)
         if len({*one, *other}) > 1:
-            found.append(_differ(f"protocol ({name})", " and ".join(one), " and ".join(other)))
-    return found
+            differences.append(_differ(f"protocol ({name})", " and ".join(one), " and ".join(other)))
+    return differences
 
 
 def _protocol_values(side: Evidence, name: str) -> list[str]:
-    return sorted({str(getattr(each.protocol, name, "unknown")) for each in side.good})
+    return sorted({str(getattr(round.protocol, name, "unknown")) for round in side.good})
 
 
 def _differ(what: str, base: str, head: str) -> str:
@@ -153,14 +153,14 @@ def _or_none(value: object) -> str:
 
 
 def _by_case(rounds: Iterable[Round], case_of: Callable[[Round], Case]) -> dict[Case, list[Round]]:
-    found: dict[Case, list[Round]] = {}
-    for each in rounds:
-        found.setdefault(case_of(each), []).append(each)
-    return found
+    groups: dict[Case, list[Round]] = {}
+    for round in rounds:
+        groups.setdefault(case_of(round), []).append(round)
+    return groups
 
 
-def _case(each: Round) -> Case:
-    return Case(each.name, tuple(each.params))
+def _case(round: Round) -> Case:
+    return Case(round.name, tuple(round.params))
 
 
 def _index(axis: Sequence[str], value: str) -> int:

@@ -35,7 +35,9 @@ def better_of(name: str, benchmark: Benchmark | None, settings: Settings) -> Bet
     declared = benchmark.declared.get("better") if benchmark is not None else None
     if declared in ("lower", "higher"):
         return declared  # type: ignore[no-any-return]
-    return next((settings.better[each] for each in reversed([*settings.better]) if re.search(each, name)), None)
+    return next(
+        (settings.better[pattern] for pattern in reversed([*settings.better]) if re.search(pattern, name)), None
+    )
 
 
 @dataclass(frozen=True)
@@ -135,9 +137,9 @@ class Rule:
 def _threshold_by_name(case: Case, metric: Metric, settings: Settings) -> float | None:
     """What the last pattern that fits the case says about the metric, or about its kind. Patterns match as asv's do."""
     for pattern, by_metric in reversed(list(settings.thresholds.items())):
-        found = by_metric.get(metric.name, by_metric.get(metric.kind))
-        if found is not None and re.match(pattern, str(case)):
-            return found
+        threshold = by_metric.get(metric.name, by_metric.get(metric.kind))
+        if threshold is not None and re.match(pattern, str(case)):
+            return threshold
     return None
 
 

@@ -144,62 +144,62 @@ class CheckSteps:
 
     # -- what to measure -------------------------------------------------------------------------------------------------
 
-    def next(self, found: CheckMeasured) -> Batch | None:
+    def next(self, measured: CheckMeasured) -> Batch | None:
         """What to measure now; None where nothing is left that could be decided in time."""
-        standings = self._begun(found)
-        self._look(found, standings)
+        standings = self._begun(measured)
+        self._look(measured, standings)
         first = self._next_look(standings, first=True)
         return first or self._next_visits(standings) or self._next_look(standings) or self._confirmation(standings)
 
     def _next_look(self, standings: Mapping[Case, CaseProgress], *, first: bool = False) -> Batch | None:
         """Rounds of those with the fewest until they are looked at; `first`: of those alone that were visited only."""
         self._estimate(standings.values())
-        waiting = [each for each in standings.values() if each.state is CaseState.OPEN and each.visited]
-        for rounds in sorted({each.rounds for each in waiting if not (first and each.rounds)}):
-            alike = [each for each in waiting if each.rounds == rounds]
-            looks = {each: each.next_look for each in self._affordable(alike, standings)}
+        waiting = [standing for standing in standings.values() if standing.state is CaseState.OPEN and standing.visited]
+        for rounds in sorted({standing.rounds for standing in waiting if not (first and standing.rounds)}):
+            alike = [standing for standing in waiting if standing.rounds == rounds]
+            looks = {standing: standing.next_look for standing in self._affordable(alike, standings)}
             looks = looks or dict.fromkeys(self._tried(standings.values()), 1)
             if looks:
-                self._asked = {each.case: look for each, look in looks.items()}
+                self._asked = {standing.case: look for standing, look in looks.items()}
                 self._asked_at_s = self._clock()
                 return _batch(looks, rounds)
-            for each in alike:
-                each.state = CaseState.DONE
+            for standing in alike:
+                standing.state = CaseState.DONE
         return None
 
     def _next_visits(self, standings: Mapping[Case, CaseProgress]) -> Batch | None:
         """Unmeasured visits, to all that had none, for a part of the time that is left; None where one more case could not be
         looked at any more."""
-        new = [each for each in standings.values() if not each.visited]
+        new = [standing for standing in standings.values() if not standing.visited]
         left_s = self._left_s() - self._confirming_s(_that_matter(standings.values()))
-        looked_at = [each for each in standings.values() if each.rounds]
-        one_s = _mean(each.visit_s + LOOKS[0] * each.cost_s for each in looked_at)
+        looked_at = [standing for standing in standings.values() if standing.rounds]
+        one_s = _mean(standing.visit_s + LOOKS[0] * standing.cost_s for standing in looked_at)
         if not new or left_s <= one_s:
             return None
-        names = dict.fromkeys((name for each in new for name in each.names), 0)
+        names = dict.fromkeys((name for standing in new for name in standing.names), 0)
         return Batch(names, visits_s=VISITING * left_s)
 
     def _confirmation(self, standings: Mapping[Case, CaseProgress]) -> Batch | None:
-        suspects = [each for each in standings.values() if each.state is CaseState.SUSPECT]
+        suspects = [standing for standing in standings.values() if standing.state is CaseState.SUSPECT]
         if not suspects or self._confirmed:
             return None
         self._confirmed = True
         chosen = self._confirmable(suspects)
-        rounds_of = {name: each.confirming for each in chosen for name in each.names}
+        rounds_of = {name: standing.confirming for standing in chosen for name in standing.names}
         title = f"confirming {len(chosen)} case{'s' * (len(chosen) > 1)}"
         return Batch(rounds_of, CONFIRMING, title, afresh=True) if chosen else None
 
-    def _begun(self, found: CheckMeasured) -> dict[Case, CaseProgress]:
+    def _begun(self, measured: CheckMeasured) -> dict[Case, CaseProgress]:
         """The standing of each case, by its name on head."""
         if self._standings is None:
             self._starting_s = self._clock() - self._started_s
-            self._suites = Suites.of(found.benchmarks.get("head", {}), found.benchmarks.get("base"))
-            names = names_of_cases(found, self._suites)
+            self._suites = Suites.of(measured.benchmarks.get("head", {}), measured.benchmarks.get("base"))
+            names = names_of_cases(measured, self._suites)
             self._standings = {case: self._standing(case, own) for case, own in names.items()}
-        for each in self._standings.values():
-            if not each.visited and all(name in found.costs for name in each.names):
-                each.visited = True
-                each.visit_s = each.cost_s = sum(found.costs[name] for name in each.names) / self._gpus
+        for standing in self._standings.values():
+            if not standing.visited and all(name in measured.costs for name in standing.names):
+                standing.visited = True
+                standing.visit_s = standing.cost_s = sum(measured.costs[name] for name in standing.names) / self._gpus
         return self._standings
 
     def _standing(self, case: Case, names: Collection[Case]) -> CaseProgress:
@@ -211,12 +211,12 @@ class CheckSteps:
         small = QUIET * math.log1p(self._settings.time_threshold)
         return known is not None and known.freedom >= KNOWN and known.sd <= small
 
-    def _look(self, found: CheckMeasured, standings: Mapping[Case, CaseProgress]) -> None:
+    def _look(self, so_far: CheckMeasured, standings: Mapping[Case, CaseProgress]) -> None:
         """Look at the cases that were to be measured since the last time."""
         asked, self._asked = self._asked, {}
         spent_s, before = self._clock() - self._asked_at_s, {case: standings[case].rounds for case in asked}
-        pairs = {case: (base, head) for case, base, head in self._pairs(found.rounds) if case in asked}
-        measured = [each for sides in pairs.values() for side in sides for each in side]
+        pairs = {case: (base, head) for case, base, head in self._pairs(so_far.rounds) if case in asked}
+        measured = [round for sides in pairs.values() for side in sides for round in side]
         tested: dict[Case, list[Comparison]] = {}
         for comparison in self._compared(measured):
             if comparison.p is not None:
@@ -226,7 +226,7 @@ class CheckSteps:
             base, head = pairs.get(case, ((), ()))
             taken = max(len(base), len(head))
             if taken:
-                standing.cost_s = sum(each.duration_s for each in (*base, *head)) / taken / self._gpus
+                standing.cost_s = sum(round.duration_s for round in (*base, *head)) / taken / self._gpus
             standing.rounds = rounds
             if rounds >= standing.first_look or not (base and head):
                 self._settle(standing, tested.get(case, ()))
@@ -235,8 +235,10 @@ class CheckSteps:
             self._between_s = max(0.0, spent_s / max(asked[case] - before[case] for case in asked))
 
     def _settle(self, standing: CaseProgress, tested: Sequence[Comparison]) -> None:
-        unsettled = [each for each in tested if each.gates and each.verdict is not Verdict.UNCHANGED]
-        suspects = [each for each in unsettled if is_suspicious(each)]
+        unsettled = [
+            comparison for comparison in tested if comparison.gates and comparison.verdict is not Verdict.UNCHANGED
+        ]
+        suspects = [comparison for comparison in unsettled if is_suspicious(comparison)]
         if suspects:
             standing.state, standing.confirming = CaseState.SUSPECT, max(map(confirming_rounds, suspects))
             standing.far = max(map(far_off, suspects))
@@ -244,92 +246,101 @@ class CheckSteps:
             standing.matters = False
             if standing.rounds < BESIDE and any(map(is_soon_decided, tested)):
                 return
-            listed = [each for each in tested if not each.gates and is_worth_confirming(each)]
+            listed = [comparison for comparison in tested if not comparison.gates and is_worth_confirming(comparison)]
             standing.state = CaseState.SUSPECT if listed else CaseState.DONE
-            standing.confirming = max((FEWEST_PAIRS if each.pairs else FEWEST for each in listed), default=0)
+            standing.confirming = max(
+                (FEWEST_PAIRS if comparison.pairs else FEWEST for comparison in listed), default=0
+            )
 
     def _affordable(
         self, waiting: Sequence[CaseProgress], all_of_them: Mapping[Case, CaseProgress]
     ) -> list[CaseProgress]:
         """Those that there is time for until their next look, and to confirm it then, critical ones first; if there is no
         time to confirm another one, those that there is time to look at."""
-        longest = max(each.next_look - each.rounds for each in waiting)
+        longest = max(standing.next_look - standing.rounds for standing in waiting)
         left_s = self._left_s() - self._confirming_s(_that_matter(all_of_them.values())) - longest * self._between_s
-        ordered = sorted(waiting, key=lambda each: (not each.matters, not each.critical))
-        chosen = _that_fit(ordered, left_s, lambda each: self._confirming_s([replace(each, confirming=FEWEST)]))
-        return chosen or _that_fit(ordered, left_s, lambda each: 0.0)
+        ordered = sorted(waiting, key=lambda standing: (not standing.matters, not standing.critical))
+        chosen = _that_fit(ordered, left_s, lambda standing: self._confirming_s([replace(standing, confirming=FEWEST)]))
+        return chosen or _that_fit(ordered, left_s, lambda standing: 0.0)
 
     def _tried(self, standings: Collection[CaseProgress]) -> list[CaseProgress]:
         """While nothing was measured: a visited case, to be measured for a round. What its first calls take is no measure for
         the next ones."""
-        if any(each.rounds for each in standings):
+        if any(standing.rounds for standing in standings):
             return []
-        return [each for each in standings if each.visited and 2 * each.cost_s <= self._left_s()][:1]
+        return [standing for standing in standings if standing.visited and 2 * standing.cost_s <= self._left_s()][:1]
 
     def _confirmable(self, suspects: Sequence[CaseProgress]) -> list[CaseProgress]:
         left_s, chosen = self._left_s(), list[CaseProgress]()
-        for each in sorted(suspects, key=lambda each: (not each.matters, not each.critical, -each.far)):
-            if self._confirming_s([*chosen, each]) <= left_s:
-                chosen.append(each)
+        for suspect in sorted(suspects, key=lambda other: (not other.matters, not other.critical, -other.far)):
+            if self._confirming_s([*chosen, suspect]) <= left_s:
+                chosen.append(suspect)
         return chosen
 
     def _confirming_s(self, suspects: Sequence[CaseProgress]) -> float:
         """What confirming these takes."""
         if not suspects:
             return 0.0
-        longest = max(each.confirming for each in suspects)
-        return self._starting_s + longest * self._between_s + sum(each.confirming * each.cost_s for each in suspects)
+        longest = max(standing.confirming for standing in suspects)
+        return (
+            self._starting_s
+            + longest * self._between_s
+            + sum(standing.confirming * standing.cost_s for standing in suspects)
+        )
 
     def _left_s(self) -> float:
         return self.end_s - self._clock()
 
     def _estimate(self, standings: Collection[CaseProgress]) -> None:
         """Of what was visited only, take a round to cost what it does beside the visits if known."""
-        looked_at = [each for each in standings if each.rounds and each.visit_s]
+        looked_at = [standing for standing in standings if standing.rounds and standing.visit_s]
         if looked_at:
-            share = sum(each.cost_s for each in looked_at) / sum(each.visit_s for each in looked_at)
-            for each in standings:
-                if not each.rounds:
-                    each.cost_s = share * each.visit_s
+            share = sum(standing.cost_s for standing in looked_at) / sum(standing.visit_s for standing in looked_at)
+            for standing in standings:
+                if not standing.rounds:
+                    standing.cost_s = share * standing.visit_s
 
     # -- what it came to -------------------------------------------------------------------------------------------------
 
-    def verdicts(self, found: CheckMeasured) -> tuple[Comparison, ...]:
+    def verdicts(self, measured: CheckMeasured) -> tuple[Comparison, ...]:
         """Every case and metric: on the rounds that confirm where there are some, else on those of the screening, which claim
         nothing. Ordered as `compare` does."""
-        standings = self._begun(found)
-        screening, confirming = self._split(found.rounds)
+        standings = self._begun(measured)
+        screening, confirming = self._split(measured.rounds)
         judged = self._compared(confirming)
-        level = self._settings.alpha / (1 + len({each.case for each in judged}))
-        done = [confirmed(each) for each in judged]
-        done += [screened(each, level, self._settings) for each in self._compared(screening)]
-        longer = {case for case, each in standings.items() if each.visited and not each.rounds}
+        level = self._settings.alpha / (1 + len({comparison.case for comparison in judged}))
+        done = [confirmed(comparison) for comparison in judged]
+        done += [screened(comparison, level, self._settings) for comparison in self._compared(screening)]
+        longer = {case for case, standing in standings.items() if standing.visited and not standing.rounds}
         done = [*reached(done), *not_reached(standings, self._suites, self._settings, done, longer)]
-        order = {case: index for index, (case, *_) in enumerate(self._pairs(found.rounds))}
-        return tuple(sorted(done, key=lambda each: order.get(each.case, len(order))))
+        order = {case: index for index, (case, *_) in enumerate(self._pairs(measured.rounds))}
+        return tuple(sorted(done, key=lambda comparison: order.get(comparison.case, len(order))))
 
     def _split(self, rounds: Sequence[Round]) -> tuple[list[Round], list[Round]]:
         """The rounds that decide each case: those of the screening, or those that confirm where both sides have enough."""
         screened, confirmed = [], []
         for _, base, head in self._pairs(rounds):
-            own = [[each for each in side if each.order >= CONFIRMING] for side in (base, head)]
+            own = [[round for round in side if round.order >= CONFIRMING] for side in (base, head)]
             if all(len(side) >= LOOKS[0] for side in own):
                 confirmed += [*_with_exact_values(own[0], base), *_with_exact_values(own[1], head)]
             else:
-                screened += [each for each in (*base, *head) if each.order < CONFIRMING]
+                screened += [round for round in (*base, *head) if round.order < CONFIRMING]
         return screened, confirmed
 
-    def short(self, found: CheckMeasured, judged: Sequence[Comparison]) -> Short | None:
+    def short(self, measured: CheckMeasured, judged: Sequence[Comparison]) -> Short | None:
         """What there was no time for, by the verdicts; None where all was reached, and what looked worse was confirmed."""
-        unreached = sum(each.unreached for each in judged)
-        if not unreached and not any(each.unconfirmed for each in judged):
+        unreached = sum(comparison.unreached for comparison in judged)
+        if not unreached and not any(comparison.unconfirmed for comparison in judged):
             return None
-        standings = self._begun(found)
-        self._look(found, standings)
+        standings = self._begun(measured)
+        self._look(measured, standings)
         self._estimate(standings.values())
-        visited = [each for each in standings.values() if each.visited]
-        share = sum(each.rounds > 0 for each in visited) / len(standings)
-        round_s, visit_s = _mean(each.cost_s for each in visited), _mean(each.visit_s for each in visited)
+        visited = [standing for standing in standings.values() if standing.visited]
+        share = sum(standing.rounds > 0 for standing in visited) / len(standings)
+        round_s, visit_s = (
+            _mean(standing.cost_s for standing in visited),
+            _mean(standing.visit_s for standing in visited),
+        )
         one_s = self._starting_s + FEWEST * (round_s + self._between_s)
         confirming_s = self._confirming_s(_that_matter(standings.values())) / (share or 1.0)
         looks_s = LOOKS[0] * (len(standings) * round_s + self._between_s)
@@ -340,18 +351,18 @@ class CheckSteps:
 
     def _pairs(self, rounds: Iterable[Round]) -> list[tuple[Case, list[Round], list[Round]]]:
         rounds = list(rounds)
-        base, head = ([each for each in rounds if each.side == side] for side in ("base", "head"))
+        base, head = ([round for round in rounds if round.side == side] for side in ("base", "head"))
         return self._suites.pair(base, head)
 
     def _compared(self, rounds: Sequence[Round]) -> tuple[Comparison, ...]:
-        base, head = ([each for each in rounds if each.side == side] for side in ("base", "head"))
+        base, head = ([round for round in rounds if round.side == side] for side in ("base", "head"))
         suites = self._suites
         return compare(base, head, suites.head, self._settings, suites.base_given)
 
 
 def _that_matter(standings: Iterable[CaseProgress]) -> list[CaseProgress]:
     """Those that are to be confirmed in what gates."""
-    return [each for each in standings if each.state is CaseState.SUSPECT and each.matters]
+    return [standing for standing in standings if standing.state is CaseState.SUSPECT and standing.matters]
 
 
 def _that_fit(
@@ -359,33 +370,35 @@ def _that_fit(
 ) -> list[CaseProgress]:
     """Those whose next looks fit into the time left, in this order; after each, what is kept back for it must still be left."""
     chosen = []
-    for each in standings:
-        if each.look_s + kept_back_s(each) <= left_s:
-            left_s -= each.look_s
-            chosen.append(each)
+    for standing in standings:
+        if standing.look_s + kept_back_s(standing) <= left_s:
+            left_s -= standing.look_s
+            chosen.append(standing)
     return chosen
 
 
 def _mean(values: Iterable[float]) -> float:
-    found = list(values)
-    return math.fsum(found) / len(found) if found else 0.0
+    numbers = list(values)
+    return math.fsum(numbers) / len(numbers) if numbers else 0.0
 
 
 def _with_exact_values(confirming: Sequence[Round], all_rounds: Iterable[Round]) -> list[Round]:
     """The rounds that confirm, with what only the first rounds have: bytes and counters, which need no confirmation."""
     exact = [
-        {name: value for name, value in each.values.items() if value.exact}
-        for each in sorted(all_rounds, key=lambda each: each.order)
-        if each.order < CONFIRMING and each.failure is None
+        {name: value for name, value in round.values.items() if value.exact}
+        for round in sorted(all_rounds, key=lambda round: round.order)
+        if round.order < CONFIRMING and round.failure is None
     ]
     padded = exact + [{}] * len(confirming)
-    return [replace(each, values={**values, **each.values}) for each, values in zip(confirming, padded, strict=False)]
+    return [
+        replace(round, values={**values, **round.values}) for round, values in zip(confirming, padded, strict=False)
+    ]
 
 
 def _batch(looks: Mapping[CaseProgress, int], rounds: int) -> Batch:
     """From this many rounds a side to those of the next look."""
     title = f"look {_looks(rounds) + 1} of {len(LOOKS)}, {len(looks)} undecided" if rounds else "measuring"
-    return Batch({name: look - rounds for each, look in looks.items() for name in each.names}, rounds, title)
+    return Batch({name: look - rounds for standing, look in looks.items() for name in standing.names}, rounds, title)
 
 
 def _looks(rounds: int) -> int:

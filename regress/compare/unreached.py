@@ -33,31 +33,36 @@ class CheckMeasured(Protocol):
         """Seconds that the unmeasured visits to a case have taken, both sides together; only of what was visited."""
 
 
-def names_of_cases(found: CheckMeasured, suites: Suites) -> dict[Case, set[Case]]:
+def names_of_cases(measured: CheckMeasured, suites: Suites) -> dict[Case, set[Case]]:
     """By its name on head: what the sides call a case, in the order in which cases are wanted."""
     names: dict[Case, set[Case]] = {}
-    for side, cases in found.cases.items():
+    for side, cases in measured.cases.items():
         for case in cases:
             names.setdefault(suites.on_head(case) if side == "base" else case, set()).add(case)
     return names
 
 
 def with_unreached(
-    comparisons: Iterable[Comparison], found: CheckMeasured, settings: Settings
+    comparisons: Iterable[Comparison], measured: CheckMeasured, settings: Settings
 ) -> tuple[Comparison, ...]:
     """The comparisons of what was measured, and of what there was no time for."""
-    done, suites = reached(comparisons), Suites.of(found.benchmarks.get("head", {}), found.benchmarks.get("base"))
-    return (*done, *not_reached(names_of_cases(found, suites), suites, settings, done))
+    done, suites = reached(comparisons), Suites.of(measured.benchmarks.get("head", {}), measured.benchmarks.get("base"))
+    return (*done, *not_reached(names_of_cases(measured, suites), suites, settings, done))
 
 
 def reached(comparisons: Iterable[Comparison]) -> list[Comparison]:
     """The comparisons; of what time was over for before both sides were measured, that it was not reached."""
-    return [replace(each, unreached=True, reasons=(NOT_REACHED,)) if _is_cut(each) else each for each in comparisons]
+    return [
+        replace(comparison, unreached=True, reasons=(NOT_REACHED,)) if _is_cut(comparison) else comparison
+        for comparison in comparisons
+    ]
 
 
-def _is_cut(each: Comparison) -> bool:
-    measured = each.base is not None and each.head is not None
-    return each.verdict is Verdict.UNDECIDED and not (measured or each.base_failure or each.head_failure)
+def _is_cut(comparison: Comparison) -> bool:
+    measured = comparison.base is not None and comparison.head is not None
+    return comparison.verdict is Verdict.UNDECIDED and not (
+        measured or comparison.base_failure or comparison.head_failure
+    )
 
 
 def not_reached(
@@ -68,12 +73,12 @@ def not_reached(
     longer: Collection[Case] = (),
 ) -> list[Comparison]:
     """A comparison of each case that there was no time to measure; `longer` are those that were not begun."""
-    known, found = {each.case for each in done}, []
+    known, comparisons = {comparison.case for comparison in done}, []
     for case in cases:
         if case not in known:
             definition = suites.definition(case)
             name, unit = (definition.metric, definition.unit) if definition is not None else ("value", "")
             critical, why = is_critical(case, definition, settings), NOT_BEGUN if case in longer else NOT_REACHED
             metric = metric_of(name, unit, None, False)
-            found.append(Comparison(case, metric, Verdict.UNDECIDED, (why,), critical=critical, unreached=True))
-    return found
+            comparisons.append(Comparison(case, metric, Verdict.UNDECIDED, (why,), critical=critical, unreached=True))
+    return comparisons

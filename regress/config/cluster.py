@@ -28,14 +28,14 @@ _EXPECTED = {
 
 def read_cluster(value: Any) -> Cluster:
     """The cluster of the setting `cluster`. Raises ConfigError if it is not one."""
-    given = _checked('"cluster"', value, [each.name for each in dataclasses.fields(Cluster)])
-    kinds = {name: _read_kind(name, each) for name, each in given.pop("kinds", {}).items()}
+    given = _checked('"cluster"', value, [field.name for field in dataclasses.fields(Cluster)])
+    kinds = {name: _read_kind(name, kind) for name, kind in given.pop("kinds", {}).items()}
     return Cluster(**given, kinds=kinds)
 
 
 def kinds_of(cluster: Cluster, words: str) -> list[Kind]:
     """The kinds that the words name, separated by commas, or all. Raises ConfigError for one that is not there."""
-    names = list(cluster.kinds) if words == "all" else [each.strip() for each in words.split(",")]
+    names = list(cluster.kinds) if words == "all" else [name.strip() for name in words.split(",")]
     for name in names or [words]:
         if name not in cluster.kinds:
             known = f"there are {', '.join(cluster.kinds)}" if cluster.kinds else "the configuration has no kinds"
@@ -52,7 +52,9 @@ def _read_kind(name: str, value: Any) -> Kind:
             why='it names the machine in the history: letters, digits, "_", ".", "+" and "-", and not all',
             fix="rename it",
         )
-    known = ["time" if each.name == "time_s" else each.name for each in dataclasses.fields(Kind) if each.name != "name"]
+    known = [
+        "time" if field.name == "time_s" else field.name for field in dataclasses.fields(Kind) if field.name != "name"
+    ]
     given = _checked(where, value, known)
     if "time" in given:
         given["time_s"] = given.pop("time")
@@ -63,16 +65,16 @@ def _checked(where: str, value: Any, known: list[str]) -> dict[str, Any]:
     """The values of an object by key, each with its type."""
     if not isinstance(value, dict):
         raise ConfigError(f"{where} is {shown(value)}", why="expected an object", fix=f"correct {where}")
-    found = {}
-    for key, each in value.items():
+    checked = {}
+    for key, item in value.items():
         if key not in known:
             fix = correction(key.lower(), known, "remove it")
             raise ConfigError(f'{where} has "{key}"', why=f"known are {', '.join(sorted(known))}", fix=fix)
-        found[key] = _converted(key, each)
-        if found[key] is None:
+        checked[key] = _converted(key, item)
+        if checked[key] is None:
             why = f"expected {_EXPECTED.get(key, 'a string')}"
-            raise ConfigError(f"{where} has {shown({key: each})}", why=why, fix=f"correct {where}")
-    return found
+            raise ConfigError(f"{where} has {shown({key: item})}", why=why, fix=f"correct {where}")
+    return checked
 
 
 def _converted(key: str, value: Any) -> Any:
@@ -84,7 +86,7 @@ def _converted(key: str, value: Any) -> Any:
     if key in ("exclusive", "build"):
         return value if isinstance(value, bool) else None
     if key in ("options", "setup"):
-        listed = isinstance(value, list) and all(isinstance(each, str) and each.strip() for each in value)
+        listed = isinstance(value, list) and all(isinstance(item, str) and item.strip() for item in value)
         return tuple(value) if listed else None
     if key == "kinds":
         return value if isinstance(value, dict) else None
@@ -96,5 +98,5 @@ def _converted(key: str, value: Any) -> Any:
 def _seconds(value: Any) -> float | None:
     if is_number(value):
         return float(value) if value > 0 else None
-    found = re.fullmatch(r"(\d+\.?\d*)([smh])", value) if isinstance(value, str) else None
-    return float(found[1]) * _UNITS_S[found[2]] or None if found else None
+    match = re.fullmatch(r"(\d+\.?\d*)([smh])", value) if isinstance(value, str) else None
+    return float(match[1]) * _UNITS_S[match[2]] or None if match else None

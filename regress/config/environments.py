@@ -24,13 +24,13 @@ def read_environment(name: str, value: Any) -> Environment:
             why=f'a name is letters, digits, "_", ".", "+" and "-", and not {DEFAULT_ENVIRONMENT}, the one without a name',
             fix="rename it",
         )
-    known = [each.name for each in dataclasses.fields(Environment) if each.name != "name"]
+    known = [field.name for field in dataclasses.fields(Environment) if field.name != "name"]
     given = value if isinstance(value, dict) else {"": value}
-    for key, each in given.items():
-        good = isinstance(each, dict) and all(isinstance(text, str) for text in each.values())
-        if key not in known or not (good if key == "variables" else isinstance(each, str)):
+    for key, item in given.items():
+        good = isinstance(item, dict) and all(isinstance(text, str) for text in item.values())
+        if key not in known or not (good if key == "variables" else isinstance(item, str)):
             raise ConfigError(
-                f"{where} has {shown({key: each} if key else each)}",
+                f"{where} has {shown({key: item} if key else item)}",
                 why=f"expected {', '.join(known)}: strings, and for variables an object of strings",
                 fix=f"correct {where}",
             )
@@ -56,14 +56,14 @@ def environment(config: Config, name: str) -> Environment:
     plain = re.sub(r"-py[\d.]+$", "", name)
     if plain == DEFAULT_ENVIRONMENT:
         return Environment()
-    found = config.settings.environments.get(name) or config.settings.environments.get(plain)
-    if found is None and re.split("[-:]", name)[0] in {*_ASV_TYPES, asv_type}:
+    configured = config.settings.environments.get(name) or config.settings.environments.get(plain)
+    if configured is None and re.split("[-:]", name)[0] in {*_ASV_TYPES, asv_type}:
         return Environment(name, asv=name)
-    if found is None:
+    if configured is None:
         known = sorted(config.settings.environments)
         raise ConfigError(
             f"there is no environment {name}",
             why=f"the configuration has {', '.join(known)}" if known else "the configuration has no environments",
             fix='add it to "environments" under "regress" in asv.conf.json',
         )
-    return found
+    return configured

@@ -23,12 +23,12 @@ def find(start: Path) -> Path | None:
     start = start.resolve()
     top = git_top(start) or start
     for folder in (start, *start.parents):
-        found = _in_folder(folder)
-        if found is not None:
-            return _placed(found)
+        path = _in_folder(folder)
+        if path is not None:
+            return _placed(path)
         if folder == top:
             break
-    usual = [found for found in (_in_folder(top / name) for name in _USUAL_FOLDERS) if found is not None]
+    usual = [path for path in (_in_folder(top / name) for name in _USUAL_FOLDERS) if path is not None]
     if len(usual) > 1:
         raise _two(usual)
     return _placed(usual[0]) if usual else None
@@ -36,36 +36,36 @@ def find(start: Path) -> Path | None:
 
 def locate(path: Path | None, start: Path) -> Path:
     if path is None:
-        found = find(start)
-        if found is None:
+        file = find(start)
+        if file is None:
             raise ConfigError(
                 f"there is no asv.conf.json in {start}",
                 why=f"searched the folders up to {git_top(start) or start}, "
                 f"and {' and '.join(name + '/' for name in _USUAL_FOLDERS)} there",
                 fix="regress init, or name it with --config FILE",
             )
-        return found
-    found = _in_folder(path) if path.is_dir() else path
-    if found is None or not found.is_file():
+        return file
+    file = _in_folder(path) if path.is_dir() else path
+    if file is None or not file.is_file():
         raise ConfigError(f"there is no file {path}", why="it was named with --config", fix="--config FILE")
-    return _placed(found)
+    return _placed(file)
 
 
-def _placed(found: Path) -> Path:
+def _placed(path: Path) -> Path:
     """The absolute path. Of a link, that of the link: its folder is where relative paths start, as in asv."""
-    return found.parent.resolve() / found.name
+    return path.parent.resolve() / path.name
 
 
 def _in_folder(folder: Path) -> Path | None:
-    found = [folder / name for name in _FILE_NAMES if (folder / name).is_file()]
-    if len(found) > 1:
-        raise _two(found)
-    return found[0] if found else None
+    paths = [folder / name for name in _FILE_NAMES if (folder / name).is_file()]
+    if len(paths) > 1:
+        raise _two(paths)
+    return paths[0] if paths else None
 
 
-def _two(found: list[Path]) -> ConfigError:
-    why = " and ".join(str(each) for each in found)
-    return ConfigError("there are two configurations", why=why, fix=f"name one: {quoted('--config', found[0])}")
+def _two(paths: list[Path]) -> ConfigError:
+    why = " and ".join(str(path) for path in paths)
+    return ConfigError("there are two configurations", why=why, fix=f"name one: {quoted('--config', paths[0])}")
 
 
 def parse(path: Path) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def _is_text(value: Any) -> bool:
     if isinstance(value, str):
         return "\0" not in value and writable(value) == value
     if isinstance(value, dict):
-        return all(_is_text(key) and _is_text(each) for key, each in value.items())
+        return all(_is_text(key) and _is_text(item) for key, item in value.items())
     return all(map(_is_text, value)) if isinstance(value, list) else True
 
 

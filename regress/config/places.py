@@ -133,7 +133,7 @@ def effective(config: Config) -> tuple[Setting, ...]:
     values: dict[str, Any] = {name: getattr(config, name, None) for name in ASV_KEYS}
     values["repo"] = config.repo or without_password(config.address)
     values["default_benchmark_timeout"] = config.default_benchmark_timeout_s
-    values |= {each.name: getattr(config.settings, each.name) for each in dataclasses.fields(config.settings)}
+    values |= {field.name: getattr(config.settings, field.name) for field in dataclasses.fields(config.settings)}
     values |= own_places(config) | {"cache_dir": cache_dir(config), "lock_dir": lock_dir(config)}
     sources = config.sources | {"cache_dir": _cache_base(config)[1], "lock_dir": _lock_dir(config)[1]}
     return tuple(Setting(name, _plain(value), sources[name]) for name, value in values.items())
@@ -144,9 +144,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Path):
         return str(value)
     if isinstance(value, Environment):
-        value = {name: each for name, each in dataclasses.asdict(value).items() if each and name != "name"}
+        value = {name: item for name, item in dataclasses.asdict(value).items() if item and name != "name"}
     if isinstance(value, Cluster):
         value = dataclasses.asdict(value) if value.kinds else {}
     if isinstance(value, Mapping):
-        return {key: _plain(each) for key, each in value.items()}
+        return {key: _plain(item) for key, item in value.items()}
     return list(value) if isinstance(value, tuple) else value

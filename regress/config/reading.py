@@ -24,29 +24,27 @@ def load(path: Path | None, start: Path) -> Config:
 
     If no folder on the way has one, benchmarks/ and asv_bench/ under the top are searched. Raises ConfigError.
     """
-    found = locate(path, start.resolve())
+    file = locate(path, start.resolve())
     try:
-        return _read(found, parse(found))
+        return _read(file, parse(file))
     except OSError as error:  # a name of 500 letters, a loop of links
         why = reason(error)
         raise ConfigError(
-            f"{found} names {error.filename}", why=f"it cannot be looked at: {why}", fix="correct that name"
+            f"{file} names {error.filename}", why=f"it cannot be looked at: {why}", fix="correct that name"
         ) from error
 
 
-def _read(found: Path, data: dict[str, Any]) -> Config:
-    warnings = _check_version(found, data)
+def _read(file: Path, data: dict[str, Any]) -> Config:
+    warnings = _check_version(file, data)
     ours = data.pop("regress", {})
     if not isinstance(ours, dict):
-        raise ConfigError(
-            f'"regress" in {found} is {shown(ours)}', why="expected an object", fix='write "regress": {…}'
-        )
-    read = _Reader(found, data)
-    repo, address, doubts = repository(found, read.text("repo", ""))
+        raise ConfigError(f'"regress" in {file} is {shown(ours)}', why="expected an object", fix='write "regress": {…}')
+    read = _Reader(file, data)
+    repo, address, doubts = repository(file, read.text("repo", ""))
     thresholds = read.thresholds()
     config = Config(
-        path=found,
-        root=found.parent,
+        path=file,
+        root=file.parent,
         repo=repo,
         address=address,
         repo_subdir=read.text("repo_subdir", ""),
@@ -58,9 +56,9 @@ def _read(found: Path, data: dict[str, Any]) -> Config:
         default_benchmark_timeout_s=read.seconds("default_benchmark_timeout", 60.0),
         show_commit_url=read.text("show_commit_url", "#").removeprefix("#"),  # asv's "#" is a link to nowhere
         regressions_thresholds=thresholds,
-        settings=_with_asvs(thresholds, settings_with(Settings(), ours, found.name)),
+        settings=_with_asvs(thresholds, settings_with(Settings(), ours, file.name)),
         asv=data,
-        sources=_sources(found.name, ours, data),
+        sources=_sources(file.name, ours, data),
         warnings=(*warnings, *doubts),
     )
     check_places(config)
@@ -83,14 +81,14 @@ def with_overrides(config: Config, **settings: Any) -> Config:
 
 def _with_asvs(thresholds: Mapping[str, float], settings: Settings) -> Settings:
     """The settings with asv's thresholds before ours, which then count more. Of several that match asv takes the largest."""
-    asvs = {pattern: {"time": thresholds[pattern]} for pattern in sorted(thresholds, key=lambda each: thresholds[each])}
+    asvs = {pattern: {"time": thresholds[pattern]} for pattern in sorted(thresholds, key=lambda name: thresholds[name])}
     own = {pattern: {**asvs.pop(pattern, {}), **by_metric} for pattern, by_metric in settings.thresholds.items()}
     return dataclasses.replace(settings, thresholds={**asvs, **own})
 
 
 def _sources(name: str, ours: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, str]:
     given = {*ours, *(["thresholds"] if data.get("regressions_thresholds") else [])}
-    settings = {each.name: name if each.name in given else "default" for each in dataclasses.fields(Settings)}
+    settings = {field.name: name if field.name in given else "default" for field in dataclasses.fields(Settings)}
     return {key: name if key in data else "default" for key in ASV_KEYS} | settings
 
 
@@ -133,13 +131,19 @@ class _Reader:
 
     def branches(self) -> tuple[str, ...]:
         value = self.data.get("branches", [None])
-        if not isinstance(value, list) or not value or not all(each is None or isinstance(each, str) for each in value):
+        if (
+            not isinstance(value, list)
+            or not value
+            or not all(branch is None or isinstance(branch, str) for branch in value)
+        ):
             raise self.error("branches", value, 'a list of names, such as ["main"]')
-        return tuple(each for each in value if each)
+        return tuple(branch for branch in value if branch)
 
     def thresholds(self) -> dict[str, float]:
         value = self.data.get("regressions_thresholds", {})
-        if not isinstance(value, dict) or not all(is_number(each) and each > 0 for each in value.values()):
+        if not isinstance(value, dict) or not all(
+            is_number(threshold) and threshold > 0 for threshold in value.values()
+        ):
             raise self.error("regressions_thresholds", value, "numbers above 0 by regular expression of names")
         check_patterns("regressions_thresholds", value, self.path.name)
-        return {name: float(each) for name, each in value.items()}
+        return {name: float(threshold) for name, threshold in value.items()}

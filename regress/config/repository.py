@@ -36,7 +36,7 @@ def project_of(address: str) -> str:
 
 
 def git_top(folder: Path) -> Path | None:
-    return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
+    return next((path for path in (folder, *folder.parents) if (path / ".git").exists()), None)
 
 
 def git_dir(top: Path) -> Path:

@@ -109,17 +109,17 @@ def _converted(name: str, value: Any, kind: Any) -> Any:
         return float(value) if is_number(value) else None
     if kind == tuple[str, ...]:
         listed = [value] if isinstance(value, str) else value
-        good = isinstance(listed, (list, tuple)) and all(isinstance(each, str) and each.strip() for each in listed)
+        good = isinstance(listed, (list, tuple)) and all(isinstance(item, str) and item.strip() for item in listed)
         return tuple(listed) if good else None
     if kind == Mapping[str, Mapping[str, float]]:
         return _by_pattern(name, value)
     if kind == Mapping[str, Better]:
-        good = isinstance(value, dict) and all(each in ("lower", "higher") for each in value.values())
+        good = isinstance(value, dict) and all(direction in ("lower", "higher") for direction in value.values())
         return dict(value) if good else None
     if kind == Mapping[str, tuple[str, ...]]:
         return _metrics_by_pattern(name, value)
     if kind == Mapping[str, Environment]:
-        return {key: read_environment(key, each) for key, each in value.items()} if isinstance(value, dict) else None
+        return {key: read_environment(key, item) for key, item in value.items()} if isinstance(value, dict) else None
     if kind is Cluster:
         return read_cluster(value)
     return value if type(value) is kind else None  # exactly: True is an int too
@@ -135,32 +135,32 @@ def _relative(value: Any) -> float | None:
 
 def _by_pattern(name: str, value: Any) -> dict[str, dict[str, float]] | None:
     """Thresholds by pattern and metric; None if the value is something else. Raises ConfigError for an unknown metric."""
-    if not isinstance(value, Mapping) or not all(isinstance(each, Mapping) for each in value.values()):
+    if not isinstance(value, Mapping) or not all(isinstance(by_metric, Mapping) for by_metric in value.values()):
         return None
-    found: dict[str, dict[str, float]] = {}
+    thresholds: dict[str, dict[str, float]] = {}
     for pattern, by_metric in value.items():
         for metric, given in by_metric.items():
             _check_metric(name, metric, {pattern: {metric: given}}, _METRICS)
             change = _relative(given)
             if change is None or not 0 < change <= 1:
                 return None
-            found.setdefault(pattern, {})[metric] = change
-    return found
+            thresholds.setdefault(pattern, {})[metric] = change
+    return thresholds
 
 
 def _metrics_by_pattern(name: str, value: Any) -> dict[str, tuple[str, ...]] | None:
     """Names of metrics by pattern; None if the value is something else. Raises ConfigError for an unknown metric."""
     if not isinstance(value, Mapping):
         return None
-    found: dict[str, tuple[str, ...]] = {}
+    by_pattern: dict[str, tuple[str, ...]] = {}
     for pattern, given in value.items():
         metrics = _converted(name, given, tuple[str, ...])
         if metrics is None:
             return None
         for metric in metrics:
             _check_metric(name, metric, {pattern: given}, tuple(METRICS))
-        found[pattern] = metrics
-    return found
+        by_pattern[pattern] = metrics
+    return by_pattern
 
 
 def _check_metric(name: str, metric: str, given: Any, known: Sequence[str]) -> None:

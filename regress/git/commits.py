@@ -29,59 +29,59 @@ def off_the_line(commits: Sequence[Commit]) -> set[str]:
     From each end the line follows first parents. What a merge brings also belongs to the line if it begins at the first
     parent, as if it had been made there; or at a commit with the same files as the first parent, if it brings nothing else.
     """
-    place = {each.sha: at for at, each in enumerate(commits)}
-    parents = [[place[sha] for sha in each.parents if sha in place] for each in commits]
-    if all(len(each) < 2 for each in parents):
+    place = {commit.sha: at for at, commit in enumerate(commits)}
+    parents = [[place[sha] for sha in commit.parents if sha in place] for commit in commits]
+    if all(len(own) < 2 for own in parents):
         return set()
     brought: dict[int, list[int]] = {}
-    for at, (first, *others) in ((at, each) for at, each in enumerate(parents) if len(each) > 1):
+    for at, (first, *others) in ((at, own) for at, own in enumerate(parents) if len(own) > 1):
         alike, last = {first}, first
         while last in brought:
             last = brought[last][0]
             alike.add(last)
-        chains = [_first_parents(each, parents, alike) for each in others]
+        chains = [_first_parents(other, parents, alike) for other in others]
         if all(chains):
-            brought[at] = [each for chain in chains for each in chain]
-    inner = {parent for each in parents for parent in each}
+            brought[at] = [index for chain in chains for index in chain]
+    inner = {parent for own in parents for parent in own}
     line, waiting = set[int](), [at for at in range(len(commits)) if at not in inner]
     while waiting:
         at = waiting.pop()
         if at not in line:
             line.add(at)
             waiting += [*parents[at][:1], *brought.get(at, ())]
-    return {each.sha for at, each in enumerate(commits) if at not in line}
+    return {commit.sha for at, commit in enumerate(commits) if at not in line}
 
 
 def histories(commits: Sequence[Commit], first: Sequence[str] = ()) -> list[list[Commit]]:
     """Of each end of a history, given from its beginning, the commits that it has, those of the ends in `first` before others:
     what follows a commit in one of them descends from it, or lies beside the line of that end."""
-    inner = {sha for each in commits for sha in each.parents}
-    ends = [each.sha for each in commits if each.sha not in inner]
+    inner = {sha for commit in commits for sha in commit.parents}
+    ends = [commit.sha for commit in commits if commit.sha not in inner]
     if len(ends) < 2:
         return [list(commits)]
-    found = []
+    lines = []
     for end in sorted(ends, key=lambda sha: first.index(sha) if sha in first else len(first)):
         reached = {end}
-        for each in reversed(commits):
-            if each.sha in reached:
-                reached.update(each.parents)
-        own = [each for each in commits if each.sha in reached]
+        for commit in reversed(commits):
+            if commit.sha in reached:
+                reached.update(commit.parents)
+        own = [commit for commit in commits if commit.sha in reached]
         aside = off_the_line(own)
-        found.append([replace(each, beside=each.sha in aside) for each in own])
-    return found
+        lines.append([replace(commit, beside=commit.sha in aside) for commit in own])
+    return lines
 
 
 def _first_parents(at: int, parents: Sequence[Sequence[int]], until: set[int]) -> list[int]:
     """The place and those of its first parents down to one of these; empty if none of these is among them."""
-    found: list[int] = []
+    places: list[int] = []
     while at > min(until):
         if at in until:
-            return found
-        found.append(at)
+            return places
+        places.append(at)
         if not parents[at]:
             break
         at = parents[at][0]
-    return found if at in until else []
+    return places if at in until else []
 
 
 def exists(root: Path, name: str) -> bool:

@@ -17,21 +17,21 @@ def line_between(repository: Repository, good: Commit, bad: Commit, ignore: Sequ
 
     Raises RevisionError if `bad` does not descend from `good`.
     """
-    between = {each.sha for each in repository.descendants_between(good, bad)}
+    between = {commit.sha for commit in repository.descendants_between(good, bad)}
     if not between:
         raise _unrelated(repository, good, bad)
     line = repository.commits([bad.sha, f"^{good.sha}"], ignore, "first-parent")
-    return [each for each in line if each.sha in between]
+    return [commit for commit in line if commit.sha in between]
 
 
 def merged_by(repository: Repository, merge: Commit, before: Commit) -> list[tuple[Commit, Commit]]:
     """What a merge has put on top of `before`: of each further parent where it left the line, and the parent itself."""
-    found = []
+    brought = []
     for sha in merge.parents:
         parent = repository.resolve(sha)
         if not repository.is_ancestor(parent.sha, before.sha):
-            found.append((repository.merge_base(before.sha, sha), parent))
-    return found
+            brought.append((repository.merge_base(before.sha, sha), parent))
+    return brought
 
 
 def _unrelated(repository: Repository, good: Commit, bad: Commit) -> RevisionError:

@@ -106,25 +106,29 @@ class Repository:
         as one) or "merges".
         """
         asked = [revisions] if isinstance(revisions, str) else list(revisions)
-        for each in asked:
-            for end in re.split(r"\.\.\.?", each.removeprefix("^")):
-                if (end or ".." not in each) and each != "--tags":
+        for revision in asked:
+            for end in re.split(r"\.\.\.?", revision.removeprefix("^")):
+                if (end or ".." not in revision) and revision != "--tags":
                     self.resolve(end)
         inside = [path.resolve().relative_to(self.root) for path in ignore if path.resolve().is_relative_to(self.root)]
         left_out = [f":(top,exclude,literal){path}" for path in inside if path.parts]
         paths = [":(top)", *left_out] if left_out else []
         # Without --full-history git follows only the parent that a merge is like, and loses the commits of the other one.
         follow = [f"--{only}"] if only else []
-        found = log(self.root, "--topo-order", "--reverse", "--full-history", *follow, *asked, paths=paths)
+        commits = log(self.root, "--topo-order", "--reverse", "--full-history", *follow, *asked, paths=paths)
         if paths:  # what is left out is missing in between
-            return found
-        aside = off_the_line(found)
-        return [replace(each, beside=True) if each.sha in aside else each for each in found] if aside else found
+            return commits
+        aside = off_the_line(commits)
+        return (
+            [replace(commit, beside=True) if commit.sha in aside else commit for commit in commits]
+            if aside
+            else commits
+        )
 
     def histories(self, revisions: Sequence[str]) -> list[list[Commit]]:
         """The history of each of the revisions, the oldest commit first; of one that another has in its own there is none by
         itself. What `commits` gives of several is no line: the first commit of a branch does not follow the last of another."""
-        return histories(self.commits(revisions), [self.resolve(each).sha for each in revisions])
+        return histories(self.commits(revisions), [self.resolve(revision).sha for revision in revisions])
 
     def descendants_between(self, good: Commit, bad: Commit) -> list[Commit]:
         """The commits up to `bad` that descend from `good`, the oldest first; empty where `bad` does not, or is `good`."""
@@ -133,12 +137,12 @@ class Repository:
     def releases(self) -> dict[str, tuple[str, ...]]:
         """Names of the tags of each commit that was released, by its full hash."""
         out = output(self.root, "for-each-ref", "--format=%(objectname) %(*objectname) %(refname:strip=2)", "refs/tags")
-        found: dict[str, tuple[str, ...]] = {}
+        releases: dict[str, tuple[str, ...]] = {}
         for line in filter(None, text(out).split("\n")):  # a name may have other ends of lines in it
             own, peeled, name = line.split(" ", 2)
             if self._release_tags.fullmatch(name):
-                found[peeled or own] = (*found.get(peeled or own, ()), name)
-        return found
+                releases[peeled or own] = (*releases.get(peeled or own, ()), name)
+        return releases
 
     def releases_in(self, line: Sequence[Commit]) -> dict[str, tuple[str, ...]]:
         """Names of the releases of a history, given from its beginning, by the full hash of their place in it, the newest name
@@ -146,23 +150,23 @@ class Repository:
         if not line:
             return {}
         tagged = self.releases()
-        found: dict[str, tuple[str, ...]] = {}
+        releases: dict[str, tuple[str, ...]] = {}
         for sha, at in self.places_in(line, tagged).items():
             there = line[at].sha
             if sha == there or at < len(line) - 1:  # else it has all of the line
-                found[there] = (*found.get(there, ()), *tagged[sha])
-        return {sha: tuple(sorted(names, key=_version)) for sha, names in found.items()}
+                releases[there] = (*releases.get(there, ()), *tagged[sha])
+        return {sha: tuple(sorted(names, key=_version)) for sha, names in releases.items()}
 
     def places_in(self, line: Sequence[Commit], shas: Collection[str]) -> dict[str, int]:
         """Index in a history, given from its beginning, of each of these commits; of one that is not in it, of the last one
         before its branch left. Those that have nothing of it are not among them."""
-        place = {each.sha: at for at, each in enumerate(line)}
+        place = {commit.sha: at for at, commit in enumerate(line)}
         aside = [sha for sha in shas if sha not in place]
         parents: dict[str, tuple[str, ...]] = {}
         if aside:
-            parents = {each.sha: each.parents for each in log(self.root, *aside, f"^{line[-1].sha}")}
+            parents = {commit.sha: commit.parents for commit in log(self.root, *aside, f"^{line[-1].sha}")}
         there = {sha: _where_it_left(sha, parents, place) for sha in shas}
-        return {sha: place[each] for sha, each in there.items() if each is not None}
+        return {sha: place[start] for sha, start in there.items() if start is not None}
 
     def last_release(self, sha: str, *, itself: bool = False) -> str | None:
         """The tag of the release that is nearest among the commit's ancestors; with `itself` the commit's own too."""
@@ -379,7 +383,7 @@ class Repository:
     def _outside(self, names: list[bytes], ignore: Sequence[Path]) -> list[str]:
         ignored = [path.resolve() for path in ignore]
         paths = [(name, self.root / os.fsdecode(name)) for name in names]
-        return [text(name) for name, path in paths if not any(path.is_relative_to(each) for each in ignored)]
+        return [text(name) for name, path in paths if not any(path.is_relative_to(folder) for folder in ignored)]
 
 
 def iso_date(words: str) -> float | None:
@@ -393,11 +397,11 @@ def _where_it_left(sha: str, parents: Mapping[str, Sequence[str]], place: Mappin
     """The newest commit of a history that another one has in its own; `parents` are those of commits outside of it."""
     seen, waiting, common = {sha}, [sha], []
     while waiting:
-        each = waiting.pop()
-        if each in place:
-            common.append(each)
+        current = waiting.pop()
+        if current in place:
+            common.append(current)
             continue
-        new = [one for one in parents.get(each, ()) if one not in seen]
+        new = [one for one in parents.get(current, ()) if one not in seen]
         seen.update(new)
         waiting += new
     return max(common, key=place.__getitem__, default=None)
@@ -407,4 +411,4 @@ def _version(name: str) -> tuple[list[int], bool, str]:
     """Sorts names of releases: by their numbers, and what comes before a release before it."""
     numbers = re.search(r"\d+(?:\.\d+)*", name)
     rest = name[numbers.end() :] if numbers else ""
-    return [int(each) for each in numbers[0].split(".")] if numbers else [], not re.match(r"[-._]?[A-Za-z]", rest), name
+    return [int(part) for part in numbers[0].split(".")] if numbers else [], not re.match(r"[-._]?[A-Za-z]", rest), name

@@ -84,8 +84,8 @@ def _unknown(root: Path, common_dir: Path, revision: str) -> RevisionError:
     folders = ("refs/heads", "refs/tags", "refs/remotes")
     listed = output(root, "for-each-ref", "--format=%(refname:lstrip=2)", *folders)
     names = ["HEAD", *text(listed).split("\n")]
-    near = [each for each in names if each.endswith("/" + name)] + nearest(name, names, 3)
-    fix = "name " + " or ".join(dict.fromkeys(each + steps for each in near[:3])) if near else ""
+    near = [candidate for candidate in names if candidate.endswith("/" + name)] + nearest(name, names, 3)
+    fix = "name " + " or ".join(dict.fromkeys(candidate + steps for candidate in near[:3])) if near else ""
     where = str(root)
     if shallow(common_dir):
         where = f"this shallow clone, {root}"  # what is missing there looks like what is mistyped

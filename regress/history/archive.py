@@ -85,7 +85,7 @@ class Archive:
     def was(self, name: str) -> tuple[str, ...]:
         """The names that the benchmark says it had before."""
         entry = self.benchmarks.get(name, {}).get("was")
-        words = [each for each in (entry if isinstance(entry, list) else [entry]) if isinstance(each, str)]
+        words = [word for word in (entry if isinstance(entry, list) else [entry]) if isinstance(word, str)]
         return tuple(dict.fromkeys((*words, *self._was.get(name, ()))))
 
     def recorded(self, name: str, sources: Collection[int] | None = None) -> list[tuple[tuple[int, ...], Recorded]]:
@@ -93,17 +93,17 @@ class Archive:
         for one definition in one place form one table. Of two sources for one commit, the one measured last comes last."""
         held = self._index.held(name)
         wanted = [key for key in self.places if key in held.sources and (sources is None or key in sources)]
-        found = [self._measured(key, held) for key in wanted if key in held.rounds]
+        parts = [self._measured(key, held) for key in wanted if key in held.rounds]
         alone = [key for key in wanted if key not in held.rounds]
-        found += [self._table(name, keys, names, held) for keys, names in self._alike(alone, held)]
-        return [(sources, recorded) for _, sources, recorded in sorted(found, key=lambda each: each[0])]
+        parts += [self._table(name, keys, names, held) for keys, names in self._alike(alone, held)]
+        return [(sources, recorded) for _, sources, recorded in sorted(parts, key=lambda part: part[0])]
 
     @cached_property
     def _where(self) -> dict[int, tuple[Any, ...]]:
         """Of each source, what one table has in common; nothing with others where another one is about the same commit."""
         return {
-            key: (each.machine.name, each.environment, key if key in self._doubled else None)
-            for key, each in self.places.items()
+            key: (place.machine.name, place.environment, key if key in self._doubled else None)
+            for key, place in self.places.items()
         }
 
     def texts(self, name: str) -> Mapping[int, bytes]:
@@ -112,7 +112,7 @@ class Archive:
 
     def _measured(self, key: int, held: Held) -> _Found:
         rounds, rows = held.rounds[key], {name: rows[key] for name, rows in held.rows.items() if key in rows}
-        started_at = max([*map(_started_at, rows.values()), *(each.started_at for each in rounds.rounds)])
+        started_at = max([*map(_started_at, rows.values()), *(round.started_at for round in rounds.rounds)])
         return started_at, (key,), put_together(self._empty(key), rounds.kept(), rows, self._reader)
 
     def _alike(self, wanted: Sequence[int], held: Held) -> Iterator[tuple[list[int], tuple[str, ...]]]:
@@ -129,12 +129,12 @@ class Archive:
             yield keys, tuple(parts[::3])
 
     def _table(self, name: str, keys: Sequence[int], names: Sequence[str], held: Held) -> _Found:
-        rows = {each: [held.rows[each][key] for key in keys] for each in names}
-        further = {each.rpartition(".")[2]: rows[each] for each in names if each != name}
+        rows = {entry: [held.rows[entry][key] for key in keys] for entry in names}
+        further = {entry.rpartition(".")[2]: rows[entry] for entry in names if entry != name}
         table = self._reader.table(name, rows[name], further)
         empty = self._empty(keys[0])
         recorded = of_asv(empty.commit_sha, empty.machine, empty.environment, empty.source, [table])
-        return max(_started_at(row) for each in rows.values() for row in each), tuple(keys), recorded
+        return max(_started_at(row) for column in rows.values() for row in column), tuple(keys), recorded
 
     def _empty(self, key: int) -> Recorded:
         place = self.places[key]
@@ -142,10 +142,10 @@ class Archive:
 
     def _twice(self) -> list[SkippedFile]:
         """Files that hold results of the same commit, machine and environment as another one."""
-        found: dict[tuple[str, str, str], int] = {}
+        firsts: dict[tuple[str, str, str], int] = {}
         twice = []
         for key, place in self.places.items():
-            first = found.setdefault((place.commit_sha, place.machine.name, place.environment), key)
+            first = firsts.setdefault((place.commit_sha, place.machine.name, place.environment), key)
             if first != key:
                 self._doubled |= {first, key}
                 file = self.places[first].file

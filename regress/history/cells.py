@@ -35,18 +35,18 @@ def newest_alike(kept: Iterable[Kept]) -> tuple[dict[str, list[Kept]], list[str]
     once a later run has visited the case.
     """
     groups: dict[str, list[Kept]] = {}
-    for each in kept:
-        groups.setdefault(each.round.name, []).append(each)
+    for record in kept:
+        groups.setdefault(record.round.name, []).append(record)
     alike: dict[str, list[Kept]] = {}
     notes = []
     for name, group in groups.items():
         cases: dict[tuple[str, ...], list[Kept]] = {}
         unlike = []
-        for each in group:
-            if differences := _differences(each, group[-1]):
+        for record in group:
+            if differences := _differences(record, group[-1]):
                 unlike.append(differences)
             else:
-                cases.setdefault(tuple(each.round.params), []).append(each)
+                cases.setdefault(tuple(record.round.params), []).append(record)
         alike[name] = []
         for case in cases.values():
             of_one_way = _of_one_way(case)
@@ -54,7 +54,7 @@ def newest_alike(kept: Iterable[Kept]) -> tuple[dict[str, list[Kept]], list[str]
             under_one = _of_one_installation(of_one_way)
             unlike += [["packages installed"]] * (len(of_one_way) - len(under_one))
             alike[name] += [
-                each for each in under_one if each.round.failure is None or each.round.run == case[-1].round.run
+                record for record in under_one if record.round.failure is None or record.round.run == case[-1].round.run
             ]
         if unlike:
             what = ", ".join(dict.fromkeys(word for words in unlike for word in words))
@@ -64,30 +64,32 @@ def newest_alike(kept: Iterable[Kept]) -> tuple[dict[str, list[Kept]], list[str]
     return alike, notes
 
 
-def _differences(each: Kept, newest: Kept) -> list[str]:
+def _differences(record: Kept, newest: Kept) -> list[str]:
     """How that round's benchmark differs from the newest one; empty if they are the same benchmark."""
-    if _code(each, newest) != _code(newest, each):
+    if _code(record, newest) != _code(newest, record):
         return ["version"]
-    names = (name for name in DECLARED_SAMPLING if each.sampling.get(name) != newest.sampling.get(name))
+    names = (name for name in DECLARED_SAMPLING if record.sampling.get(name) != newest.sampling.get(name))
     return [f"declared {name}" for name in names]
 
 
-def _code(each: Kept, other: Kept) -> str:
+def _code(record: Kept, other: Kept) -> str:
     """The identity of both: the code if it is known for both, else asv's version."""
-    known = each.benchmark is not None and other.benchmark is not None and each.benchmark.uses and other.benchmark.uses
-    return each.benchmark.code if known and each.benchmark is not None else each.version
+    known = (
+        record.benchmark is not None and other.benchmark is not None and record.benchmark.uses and other.benchmark.uses
+    )
+    return record.benchmark.code if known and record.benchmark is not None else record.version
 
 
 def _of_one_way(case: Sequence[Kept]) -> list[Kept]:
-    ways = [_way(each.round.protocol) for each in case if each.round.protocol is not None]
-    return [each for each in case if each.round.protocol is None or _way(each.round.protocol) == ways[-1]]
+    ways = [_way(record.round.protocol) for record in case if record.round.protocol is not None]
+    return [record for record in case if record.round.protocol is None or _way(record.round.protocol) == ways[-1]]
 
 
 def _of_one_installation(case: Sequence[Kept]) -> list[Kept]:
     """Rounds with the same packages as the newest one that lists them; rounds that list none are kept."""
-    known = [each.round.facts.get("installed") for each in case]
+    known = [record.round.facts.get("installed") for record in case]
     newest = next(filter(None, reversed(known)), None)
-    return [each for each, own in zip(case, known, strict=True) if own in (None, newest)]
+    return [record for record, own in zip(case, known, strict=True) if own in (None, newest)]
 
 
 def _way(protocol: Protocol) -> tuple[Any, ...]:
@@ -111,11 +113,11 @@ def rows_of(
     """
     own = own_metric_of(benchmark, rounds)
     cases: dict[tuple[str, ...], list[Round]] = {}
-    for each in rounds:
-        cases.setdefault(tuple(each.params), []).append(each)
-    started = [each.started_at for each in rounds if each.started_at]
+    for round in rounds:
+        cases.setdefault(tuple(round.params), []).append(round)
+    started = [round.started_at for round in rounds if round.started_at]
     started_ms = int(min(started) * 1000) if started else None
-    duration_s = shortened(math.fsum(each.duration_s for each in rounds), 5)
+    duration_s = shortened(math.fsum(round.duration_s for round in rounds), 5)
 
     def row(name: str, version: str, metric: str, duration_s: float | None) -> Row:
         before = old.get(name, {})
@@ -133,7 +135,7 @@ def rows_of(
         return row_from(axes, cells, version=version, started_at=started_ms, duration=duration_s, **others)
 
     rows = {benchmark.name: row(benchmark.name, benchmark.version, own, duration_s)}
-    for metric in dict.fromkeys(metric for each in rounds for metric in each.values if metric != own):
+    for metric in dict.fromkeys(metric for round in rounds for metric in round.values if metric != own):
         name = further_name(benchmark.name, metric)
         # asv adds durations up, and one round gave all metrics: the benchmark's own row has the whole
         rows[name] = row(name, further_version(benchmark.version, metric), metric, None)
@@ -142,13 +144,13 @@ def rows_of(
 
 def recorded_later(started_ms: float | None, rounds: Iterable[Round]) -> bool:
     """Whether asv began to measure a row after the newest of these rounds; a round without a time (0) is ignored."""
-    newest = max(each.started_at for each in rounds)
+    newest = max(round.started_at for round in rounds)
     return newest > 0 and (started_ms or 0) > newest * 1000
 
 
 def _cell(rounds: Sequence[Round], metric: str) -> Cell:
     """A case's cell: the median of its rounds. Values that are not numbers (NaN, infinite) are in the sidecar only."""
-    measured = [(each.values[metric].value, each.protocol) for each in rounds if metric in each.values]
+    measured = [(round.values[metric].value, round.protocol) for round in rounds if metric in round.values]
     values = [value for value, _ in measured if math.isfinite(value)]
     if values:
         ordered = sorted(values)
@@ -162,7 +164,7 @@ def _cell(rounds: Sequence[Round], metric: str) -> Cell:
             "repeat": len(values),
         }
         return Cell(quantile(ordered, 0.5), values, stats)
-    skipped = all(each.failure is not None and each.failure.kind == "skipped" for each in rounds)
+    skipped = all(round.failure is not None and round.failure.kind == "skipped" for round in rounds)
     return Cell(math.nan if skipped else None)
 
 

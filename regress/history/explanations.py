@@ -36,13 +36,13 @@ MOST_LETTERS = 300
 # -- writing -------------------------------------------------------------------------------------------------------------
 
 
-def keep_explanation(root: Path, found: KeptExplanation) -> Path:
+def keep_explanation(root: Path, kept: KeptExplanation) -> Path:
     """Keep it, replacing an older one of the same sides, case and metric. Raises StoreError."""
-    path = folder_of(root, found.machine) / (file_stem(found.head, found.environment) + ENDING)
+    path = folder_of(root, kept.machine) / (file_stem(kept.head, kept.environment) + ENDING)
     line = {
         "format": FORMAT,
-        **_lean(dataclasses.replace(found, found=_kept(found.found))),
-        "date": round(found.date, 3),
+        **_lean(dataclasses.replace(kept, found=_kept(kept.found))),
+        "date": round(kept.date, 3),
     }
     new = json.dumps(line, separators=(",", ":"), allow_nan=False).encode() + b"\n"
     with disk.locked(root, LOCK_TIMEOUT_S):
@@ -77,9 +77,9 @@ def _date(line: Any) -> float:
     return float(date) if date is not None and is_seconds(date) else 0.0
 
 
-def _kept(found: Explained) -> Explained:
+def _kept(explained: Explained) -> Explained:
     """The part of it that is kept."""
-    seen = found.comparison
+    seen = explained.comparison
     about = Comparison(
         seen.case,
         seen.metric,
@@ -90,23 +90,25 @@ def _kept(found: Explained) -> Explained:
         low=seen.low,
         high=seen.high,
     )
-    base, head = (ProfiledSide(each.calls_s, ()) if each is not None else None for each in (found.base, found.head))
-    explanation = _fewer(found.explanation) if found.explanation is not None else None
-    return Explained(about, explanation, base, head, warnings=found.warnings, shown=found.shown)
-
-
-def _fewer(found: Explanation) -> Explanation:
-    changed = [each for each in (*found.kernels, *found.copies) if each.kind != "same"]
-    kept = sorted(changed, key=lambda each: -abs(each.difference_s))[:MOST_KERNELS]
-    kernels, copies = (
-        tuple(_cut(each) for each in group if any(each is one for one in kept))
-        for group in (found.kernels, found.copies)
+    base, head = (
+        ProfiledSide(side.calls_s, ()) if side is not None else None for side in (explained.base, explained.head)
     )
-    return dataclasses.replace(found, kernels=kernels, copies=copies, warnings=())
+    explanation = _fewer(explained.explanation) if explained.explanation is not None else None
+    return Explained(about, explanation, base, head, warnings=explained.warnings, shown=explained.shown)
 
 
-def _cut(each: KernelDiff) -> KernelDiff:
-    return dataclasses.replace(each, base=_named(each.base), head=_named(each.head))
+def _fewer(explanation: Explanation) -> Explanation:
+    changed = [kernel for kernel in (*explanation.kernels, *explanation.copies) if kernel.kind != "same"]
+    kept = sorted(changed, key=lambda kernel: -abs(kernel.difference_s))[:MOST_KERNELS]
+    kernels, copies = (
+        tuple(_cut(kernel) for kernel in group if any(kernel is one for one in kept))
+        for group in (explanation.kernels, explanation.copies)
+    )
+    return dataclasses.replace(explanation, kernels=kernels, copies=copies, warnings=())
+
+
+def _cut(kernel: KernelDiff) -> KernelDiff:
+    return dataclasses.replace(kernel, base=_named(kernel.base), head=_named(kernel.head))
 
 
 def _named(use: KernelUse | None) -> KernelUse | None:
@@ -120,10 +122,10 @@ def _named(use: KernelUse | None) -> KernelUse | None:
 def _lean(value: Any) -> Any:
     """In JSON's terms, without fields that have their default; numbers that JSON lacks as strings."""
     if dataclasses.is_dataclass(value):
-        named = ((each, getattr(value, each.name)) for each in dataclasses.fields(value))
-        return {each.name: _lean(own) for each, own in named if own != each.default}
+        named = ((field, getattr(value, field.name)) for field in dataclasses.fields(value))
+        return {field.name: _lean(own) for field, own in named if own != field.default}
     if isinstance(value, (list, tuple)):
-        return [_lean(each) for each in value]
+        return [_lean(item) for item in value]
     if isinstance(value, float):
         return shortened(value, DIGITS) if math.isfinite(value) else str(value)
     return value
@@ -137,9 +139,9 @@ def explanations_in(root: Path) -> Iterator[KeptExplanation]:
     for folder, machine in loading.machine_folders(root):
         for path in files_of_explanations(folder):
             for text in (loading.read(path, bytes, []) or b"").split(b"\n"):
-                found = _read(text)
-                if found is not None and found.machine == machine:
-                    yield found
+                kept = _read(text)
+                if kept is not None and kept.machine == machine:
+                    yield kept
 
 
 def files_of_explanations(folder: Path) -> list[Path]:
@@ -150,7 +152,7 @@ def files_of_explanations(folder: Path) -> list[Path]:
 def _read(text: bytes) -> KeptExplanation | None:
     try:
         line = loads(text)
-        found = msgspec.convert(line, KeptExplanation, strict=False) if line["format"] == FORMAT else None
-        return found if found is not None and is_seconds(found.date) else None
+        kept = msgspec.convert(line, KeptExplanation, strict=False) if line["format"] == FORMAT else None
+        return kept if kept is not None and is_seconds(kept.date) else None
     except (ValueError, KeyError, TypeError, msgspec.ValidationError):
         return None

@@ -53,10 +53,10 @@ def _listed(value: Any) -> Any:
 def _stats(stats: list[Any] | None) -> dict[str, Any]:
     if stats is None or not any(stats):
         return {f"stats_{name}": None for name in STATS}
-    cells = [each or {} for each in stats]
-    ends = [each.get("ci_99") or (None, None) for each in cells]
+    cells = [stat or {} for stat in stats]
+    ends = [cell.get("ci_99") or (None, None) for cell in cells]
     columns = {"ci_99_a": [low for low, _ in ends], "ci_99_b": [high for _, high in ends]}
-    columns.update((name, [each.get(name) for each in cells]) for name in STATS[2:])
+    columns.update((name, [cell.get(name) for cell in cells]) for name in STATS[2:])
     return {f"stats_{name}": columns[name] for name in STATS}
 
 

@@ -113,11 +113,11 @@ class Index:
     def _names(self, sources: Container[int]) -> list[str]:
         """Finding the sources of every name takes long, and is unnecessary if any source will do."""
         names = dict.fromkeys(name for (name,) in self._select("SELECT name FROM names"))
-        as_it_was = self._as_read == [_version(each) for each in self._databases[: len(self._as_read)]]
+        as_it_was = self._as_read == [_version(database) for database in self._databases[: len(self._as_read)]]
         any_will_do = (
             as_it_was
             and not self._left_over
-            and all(key in sources for key, each in self.sources.items() if each.commit)
+            and all(key in sources for key, source in self.sources.items() if source.commit)
         )
         answers: dict[frozenset[int], bool] = {}
 
@@ -137,14 +137,14 @@ class Index:
             for name, sources in self._select(f"SELECT name, sources FROM {table}"):
                 parts.setdefault(name, []).append(sources)
         alike: dict[bytes, frozenset[int]] = {}
-        found = {}
+        holding = {}
         for name, blobs in parts.items():
             keys = b"".join(blobs)
             if keys not in alike:
                 # The very numbers that stand in `sources`: those of the array would be new objects.
                 alike[keys] = frozenset(filter(set(array("q", keys)).__contains__, self.sources))
-            found[name] = alike[keys]
-        return found
+            holding[name] = alike[keys]
+        return holding
 
     def _sources_of(self, name: str) -> frozenset[int]:
         every, proven = self._holding.get(name, frozenset()), self._proven.get(name)
@@ -153,52 +153,52 @@ class Index:
     @cached_property
     def _proven(self) -> dict[str, set[int]]:
         """Of names that hold further metrics of a benchmark, in which sources they do."""
-        found: dict[str, set[int]] = {}
+        proven: dict[str, set[int]] = {}
         for name in self._holding:
             base, _, metric = name.rpartition(".")
             if base in self._holding:
                 versions, others = self._versions(base), self._versions(name)
-                found[name] = {
+                proven[name] = {
                     key
                     for key, version in others.items()
                     if key in versions and version == further_version(versions[key], metric)
                 }
-        return {name: sources for name, sources in found.items() if sources}
+        return {name: sources for name, sources in proven.items() if sources}
 
     @cached_property
     def _further(self) -> dict[str, dict[str, set[int]]]:
         """By benchmark, the names of its further metrics, each with the sources in which it is that."""
-        found: dict[str, dict[str, set[int]]] = {}
+        further: dict[str, dict[str, set[int]]] = {}
         for name, sources in self._proven.items():
-            found.setdefault(name.rpartition(".")[0], {})[name] = sources
-        return found
+            further.setdefault(name.rpartition(".")[0], {})[name] = sources
+        return further
 
     def _versions(self, name: str) -> dict[int, str]:
         return self._of("rows", name, rows.versions)
 
     def _held(self, name: str) -> Held:
         holding = self._sources_of(name)
-        found = {
-            each: _only(self._of("rows", each, self._reader.rows), sources)
-            for each, sources in {name: holding, **self._further.get(name, {})}.items()
+        by_name = {
+            entry: _only(self._of("rows", entry, self._reader.rows), sources)
+            for entry, sources in {name: holding, **self._further.get(name, {})}.items()
         }
-        return Held(holding, found, self._of("rounds", name, _ROUNDS.decode))
+        return Held(holding, by_name, self._of("rounds", name, _ROUNDS.decode))
 
     def _texts(self, name: str) -> dict[int, bytes]:
         holding = self._sources_of(name)
-        found: dict[int, bytes] = dict(_only(self._of("rows", name, rows.texts), holding))
-        others = [self._of("rows", each, rows.texts) for each in self._further.get(name, {})]
-        for each in (*others, self._of("rounds", name, _ROUND_TEXTS.decode)):
-            for key, text in _only(each, holding).items():
-                found[key] = b"\0".join((found.get(key, b""), text))
-        return found
+        texts: dict[int, bytes] = dict(_only(self._of("rows", name, rows.texts), holding))
+        others = [self._of("rows", entry, rows.texts) for entry in self._further.get(name, {})]
+        for part in (*others, self._of("rounds", name, _ROUND_TEXTS.decode)):
+            for key, text in _only(part, holding).items():
+                texts[key] = b"\0".join((texts.get(key, b""), text))
+        return texts
 
     def _of(self, table: str, name: str, read: Callable[[bytes], Iterable[T]]) -> dict[int, T]:
         """Each source's data for that name, also for sources that no longer exist."""
-        found: dict[int, T] = {}
+        by_source: dict[int, T] = {}
         for sources, data in self._select(f"SELECT sources, data FROM {table} WHERE name = ?", name):
-            found.update(zip(array("q", sources), read(data), strict=True))
-        return found
+            by_source.update(zip(array("q", sources), read(data), strict=True))
+        return by_source
 
     def _select(self, query: str, *values: str) -> Iterator[tuple[Any, ...]]:
         if os.getpid() != self._process:
@@ -210,7 +210,7 @@ class Index:
         """In a forked process, which must not use the other's connections to files (sqlite.org/howtocorrupt.html, 2.6); memory
         is its own. Raises ValueError if a file has been replaced."""
         names = [f"{path.absolute().as_uri()}?mode=rw" for path, _ in self._opened]  # what is gone is not made again
-        files = [sqlite3.connect(each, uri=True, timeout=WAIT_S, check_same_thread=False) for each in names]
+        files = [sqlite3.connect(name, uri=True, timeout=WAIT_S, check_same_thread=False) for name in names]
         if not all(os.path.samestat(path.stat(), was) for path, was in self._opened):
             raise ValueError("the index was rebuilt meanwhile")
         self._inherited = self._databases  # not to be closed here
@@ -276,12 +276,14 @@ class Index:
         self.sources, self._databases, self._opened, self._as_read, self._left_over = {}, [], [], [], False
 
 
-def _only(found: dict[int, T], sources: Set[int]) -> dict[int, T]:
+def _only(by_source: dict[int, T], sources: Set[int]) -> dict[int, T]:
     """The part that belongs to these sources."""
-    return found if found.keys() <= sources else {key: each for key, each in found.items() if key in sources}
+    return (
+        by_source if by_source.keys() <= sources else {key: value for key, value in by_source.items() if key in sources}
+    )
 
 
 def _version(database: sqlite3.Connection) -> int:
     """A number that is another one once somebody else has written into it."""
-    (found,) = database.execute("PRAGMA data_version").fetchone()
-    return int(found)
+    (version,) = database.execute("PRAGMA data_version").fetchone()
+    return int(version)

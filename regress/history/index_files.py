@@ -87,18 +87,18 @@ def read_into(
     total = sum(state.bytes for state in states.values())
     done = written = 0
     batch: dict[int, Content] = {}
-    found: dict[int, Source] = {}
+    sources: dict[int, Source] = {}
     with without_gc():
         for key, state in states.items():
             batch[key] = content = read_source(state, facts)
-            found[key] = content.source
+            sources[key] = content.source
             done += state.bytes
             progress(done, total)
             if done - written >= BATCH_BYTES:
                 _write(database, batch)
                 written, batch = done, {}
         _write(database, batch)
-    return found
+    return sources
 
 
 def _make_one(
@@ -116,7 +116,7 @@ def _write(database: sqlite3.Connection, batch: Mapping[int, Content]) -> None:
     _insert(database, "rows", rows, packed)
     _insert(database, "rounds", rounds, msgspec.msgpack.encode)
     database.executemany("INSERT OR IGNORE INTO names VALUES (?)", ((name,) for name in rows.keys() | rounds.keys()))
-    about = {key: each.source for key, each in batch.items() if each.lasting}
+    about = {key: content.source for key, content in batch.items() if content.lasting}
     database.execute("INSERT INTO sources VALUES (?)", (msgspec.msgpack.encode(about),))
 
 
@@ -142,13 +142,13 @@ def _by_name(held: Mapping[int, Mapping[str, T]]) -> dict[str, _Column[T]]:
     alike: dict[tuple[str, ...], list[int]] = {}
     for key, items in held.items():
         alike.setdefault(tuple(items), []).append(key)
-    found = defaultdict[str, _Column[T]](_Column)
+    columns = defaultdict[str, _Column[T]](_Column)
     for names, keys in alike.items():
         sources = array("q", keys)
         for name, column in zip(names, zip(*(held[key].values() for key in keys), strict=True), strict=True):
-            found[name].sources += sources
-            found[name].items += column
-    return found
+            columns[name].sources += sources
+            columns[name].items += column
+    return columns
 
 
 def _shared_out(states: Mapping[int, State]) -> tuple[dict[int, State], dict[int, State]]:

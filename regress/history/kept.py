@@ -54,8 +54,8 @@ class StateFile(Generic[T]):
 def _converted(data: Any, kind: Any) -> Any:
     """The data as that type, without what is of another one; None where all of it is."""
     if get_origin(kind) is dict and isinstance(data, dict):
-        items = {key: _converted(each, get_args(kind)[1]) for key, each in data.items()}
-        return {key: each for key, each in items.items() if each is not None}
+        items = {key: _converted(item, get_args(kind)[1]) for key, item in data.items()}
+        return {key: item for key, item in items.items() if item is not None}
     try:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError:

@@ -55,27 +55,29 @@ def load(root: Path, revision_sha: str, machine_name: str | None, environment: s
                 continue
             reader = reader or TableReader(read_benchmarks(root, skipped))
             machine = machine or read_machine(folder, name, skipped)
-            found = _recorded(folder, stem, machine, reader, skipped)
-            if found is None or not found.commit_sha.startswith(revision_sha):
+            result = _recorded(folder, stem, machine, reader, skipped)
+            if result is None or not result.commit_sha.startswith(revision_sha):
                 continue
-            if environment in (None, found.environment):
-                recorded.append(found.as_rounds())
+            if environment in (None, result.environment):
+                recorded.append(result.as_rounds())
     return Loaded(tuple(recorded), tuple(skipped))
 
 
 def commits(root: Path, machine_name: str | None) -> tuple[CommitResults, ...]:
     """The commits that `root` has results of, the oldest first. Files that cannot be read are passed over."""
-    found = set()
+    results = set()
     for folder, machine in machine_folders(root, machine_name):
         for stem in _stems(folder):
             header = read(folder / (stem + ENDING), parse_header, [])
             if header is not None:
-                found.add(CommitResults(header.commit, header.date, machine, header.environment))
+                results.add(CommitResults(header.commit, header.date, machine, header.environment))
                 continue
             file = read(folder / f"{stem}.json", parse_results, [])
             if file is not None and file.params.get("machine") == machine:
-                found.add(CommitResults(file.commit_hash, (file.date or 0) / 1000, machine, file.env_name))
-    return tuple(sorted(found, key=lambda each: (each.date, each.commit_sha, each.machine, each.environment)))
+                results.add(CommitResults(file.commit_hash, (file.date or 0) / 1000, machine, file.env_name))
+    return tuple(
+        sorted(results, key=lambda commit: (commit.date, commit.commit_sha, commit.machine, commit.environment))
+    )
 
 
 # -- one file ------------------------------------------------------------------------------------------------------------
@@ -187,14 +189,14 @@ def doubled(root: Path) -> dict[Path, set[str]]:
     by_machine: dict[str, list[Path]] = {}
     for path, machine in machine_folders(root):
         by_machine.setdefault(machine, []).append(path)
-    found = {}
+    doubles = {}
     for machine, paths in by_machine.items():
         seen: set[str] = set()
-        for path in sorted(paths, key=lambda each: (each.name != machine, each)) if len(paths) > 1 else ():
+        for path in sorted(paths, key=lambda folder: (folder.name != machine, folder)) if len(paths) > 1 else ():
             own = set(_stems(path, ANCHORED))
-            found[path] = own & seen
+            doubles[path] = own & seen
             seen |= own
-    return found
+    return doubles
 
 
 def is_double(folder: Path, stem: str, machine: str) -> SkippedFile:
@@ -211,11 +213,11 @@ def folders_of_no_machine(root: Path) -> Iterator[Path]:
 
 def _folders(root: Path) -> list[Path]:
     """All folders below, less hidden ones."""
-    found = []
+    folders = []
     for parent, names, _ in os.walk(root):
         names[:] = [name for name in names if name[0] != "."]
-        found += [Path(parent, name) for name in names]
-    return sorted(found)
+        folders += [Path(parent, name) for name in names]
+    return sorted(folders)
 
 
 def results_in(root: Path) -> Iterator[tuple[str, str]]:

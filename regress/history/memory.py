@@ -72,10 +72,10 @@ def _checks(folder: Path) -> StateFile[dict[str, SelfCheck]]:
     return StateFile(folder / AA_FILE, "machines", dict[str, SelfCheck])
 
 
-def keep_aa(folder: Path, machine: str, device: str, found: SelfCheck) -> Path:
+def keep_aa(folder: Path, machine: str, device: str, self_check: SelfCheck) -> Path:
     """Keep it for the device of that UUID, replacing the previous one. Raises StoreError."""
     with _checks(folder).changing() as machines:
-        machines.setdefault(machine, {})[device] = found
+        machines.setdefault(machine, {})[device] = self_check
     return folder / AA_FILE
 
 
@@ -103,7 +103,7 @@ def remember_noise(folder: Path, machine: str, seen: Mapping[str, Spread]) -> No
 
 def remembered_noise(folder: Path, machine: str) -> dict[str, Spread]:
     """By case, as `str` gives it."""
-    return {case: Spread(*each) for case, each in _spreads(folder).read().get(machine, {}).items()}
+    return {case: Spread(*spread) for case, spread in _spreads(folder).read().get(machine, {}).items()}
 
 
 def _pooled(before: Spread | None, now: Spread) -> Spread:
@@ -121,14 +121,14 @@ def _claims(folder: Path) -> StateFile[dict[str, dict[str, list[Claim]]]]:
     return StateFile(folder / CONFIRMED_FILE, "machines", dict[str, dict[str, list[Claim]]])
 
 
-def keep_confirmed(folder: Path, machine: str, command: str, base: str, head: str, found: Iterable[Found]) -> None:
+def keep_confirmed(folder: Path, machine: str, command: str, base: str, head: str, results: Iterable[Found]) -> None:
     """Keep that a command has confirmed these between two commits, by their full hashes. Raises StoreError."""
-    _keep(folder, machine, command, base, head, [each for each in found if each[2].traits.claims])
+    _keep(folder, machine, command, base, head, [result for result in results if result[2].traits.claims])
 
 
-def keep_unchanged(folder: Path, machine: str, command: str, base: str, head: str, found: Iterable[Found]) -> None:
+def keep_unchanged(folder: Path, machine: str, command: str, base: str, head: str, results: Iterable[Found]) -> None:
     """The same of what a history says has changed, and a command has found unchanged. Raises StoreError."""
-    _keep(folder, machine, command, base, head, [each for each in found if each[2] is Verdict.UNCHANGED])
+    _keep(folder, machine, command, base, head, [result for result in results if result[2] is Verdict.UNCHANGED])
 
 
 def _keep(folder: Path, machine: str, command: str, base: str, head: str, judged: Sequence[Found]) -> None:
@@ -138,34 +138,34 @@ def _keep(folder: Path, machine: str, command: str, base: str, head: str, judged
         cases = machines.setdefault(machine, {})
         for case, metric, verdict, ratio in judged:
             known = cases.setdefault(str(case), {}).setdefault(metric.name, [])
-            known[:] = [each for each in known if each[:2] != (base, head)][1 - CONFIRMED :]
+            known[:] = [claim for claim in known if claim[:2] != (base, head)][1 - CONFIRMED :]
             known.append((base, head, verdict, ratio, command, time.time()))
 
 
 def confirmed_between(folder: Path, machine: str, base: str, head: str) -> dict[str, dict[str, list[Claim]]]:
     """What is kept of these two commits on a machine, by case and metric, to be added elsewhere."""
-    found: dict[str, dict[str, list[Claim]]] = {}
+    confirmed: dict[str, dict[str, list[Claim]]] = {}
     for case, metrics in _claims(folder).read().get(machine, {}).items():
         for metric, claims in metrics.items():
-            if own := [each for each in claims if each[:2] == (base, head)]:
-                found.setdefault(case, {})[metric] = own
-    return found
+            if own := [claim for claim in claims if claim[:2] == (base, head)]:
+                confirmed.setdefault(case, {})[metric] = own
+    return confirmed
 
 
-def add_confirmed(folder: Path, machine: str, found: Mapping[str, Mapping[str, Sequence[Claim]]]) -> None:
+def add_confirmed(folder: Path, machine: str, confirmed: Mapping[str, Mapping[str, Sequence[Claim]]]) -> None:
     """Keep what others of that machine have measured in turn. Raises StoreError."""
     with _claims(folder).changing() as machines:
         cases = machines.setdefault(machine, {})
-        for case, metrics in found.items():
+        for case, metrics in confirmed.items():
             for metric, claims in metrics.items():
                 known = cases.setdefault(case, {}).setdefault(metric, [])
-                known[:] = [*(each for each in known if each not in claims), *claims][-CONFIRMED:]
+                known[:] = [*(claim for claim in known if claim not in claims), *claims][-CONFIRMED:]
 
 
 def confirmed_in(folder: Path) -> Mapping[tuple[str, str, str], tuple[Confirmation, ...]]:
     """The confirmed changes, the oldest first, by machine, case (as `str` gives it) and metric."""
     return {
-        (machine, case, metric): tuple(Confirmation(*each) for each in entries)
+        (machine, case, metric): tuple(Confirmation(*claim) for claim in entries)
         for machine, cases in _claims(folder).read().items()
         for case, metrics in cases.items()
         for metric, entries in metrics.items()
@@ -180,27 +180,37 @@ def _verdicts(folder: Path) -> StateFile[dict[str, dict[str, LastVerdict]]]:
     return StateFile(folder / VERDICTS_FILE, "machines", dict[str, dict[str, LastVerdict]])
 
 
-def remember_verdicts(folder: Path, machine: str, base: Side, head: Side, found: Iterable[Comparison]) -> None:
+def remember_verdicts(folder: Path, machine: str, base: Side, head: Side, comparisons: Iterable[Comparison]) -> None:
     """Keep the verdicts on each case in each metric that gates. Raises StoreError."""
     sides = base.commit.sha, "" if head.dirty else head.commit.sha
     alike = base.environment == head.environment
-    decided = [each for each in found if each.gates and each.verdict.decided and each.head is not None]
+    decided = [
+        comparison
+        for comparison in comparisons
+        if comparison.gates and comparison.verdict.decided and comparison.head is not None
+    ]
     if not decided or not alike:
         return
     with _verdicts(folder).changing() as machines:
         cases = machines.setdefault(machine, {})
-        for each in decided:
-            assert each.head is not None
-            metrics = cases.setdefault(str(each.case), {})
-            ratio = float(f"{each.ratio:.6g}") if each.ratio is not None and math.isfinite(each.ratio) else None
-            now = LastVerdict(*sides, each.threshold, each.verdict, ratio, float(f"{each.head.center:.6g}"))
-            metrics[each.metric.name] = _after(metrics.get(each.metric.name), now)
+        for comparison in decided:
+            assert comparison.head is not None
+            metrics = cases.setdefault(str(comparison.case), {})
+            ratio = (
+                float(f"{comparison.ratio:.6g}")
+                if comparison.ratio is not None and math.isfinite(comparison.ratio)
+                else None
+            )
+            now = LastVerdict(
+                *sides, comparison.threshold, comparison.verdict, ratio, float(f"{comparison.head.center:.6g}")
+            )
+            metrics[comparison.metric.name] = _after(metrics.get(comparison.metric.name), now)
 
 
 def last_verdicts(folder: Path, machine: str) -> dict[tuple[str, str], LastVerdict]:
     """By case, as `str` gives it, and metric."""
     cases = _verdicts(folder).read().get(machine, {})
-    return {(case, metric): each for case, metrics in cases.items() for metric, each in metrics.items()}
+    return {(case, metric): verdict for case, metrics in cases.items() for metric, verdict in metrics.items()}
 
 
 def _after(before: LastVerdict | None, now: LastVerdict) -> LastVerdict:
@@ -214,5 +224,5 @@ def _after(before: LastVerdict | None, now: LastVerdict) -> LastVerdict:
     return now._replace(reversed=before.reversed if steady < FORGOTTEN else 0, steady=steady)
 
 
-def _judged(each: LastVerdict) -> tuple[str, str, float]:
-    return each.base, each.head, each.threshold
+def _judged(last: LastVerdict) -> tuple[str, str, float]:
+    return last.base, last.head, last.threshold

@@ -79,7 +79,7 @@ class Merging:
     @property
     def results(self) -> list[tuple[str, str]]:
         """Machine and name of file, less its ending, of every result that is merged."""
-        return sorted({each for folder in self._folders for each in folder.results})
+        return sorted({result for folder in self._folders for result in folder.results})
 
     @property
     def skipped(self) -> tuple[SkippedFile, ...]:
@@ -143,10 +143,10 @@ class Merging:
                     part = self._parts.part(folder.root, machine, stem)
                     parts.append(part)
                     lines.append(self._parts.lines(folder.root, name, part))
-                    found = part.rounds(lines[-1])
-                    folder.added += len(found - there)
-                    folder.known += len(found & there)
-                    there |= found
+                    rounds = part.rounds(lines[-1])
+                    folder.added += len(rounds - there)
+                    folder.known += len(rounds & there)
+                    there |= rounds
             if not all(here.has_all_of(part) for part in parts[1:]):
                 self._write(name, united_lines(lines), [part.file for part in parts if part.file is not None])
 
@@ -173,13 +173,13 @@ class Merging:
                     disk.replace_file(self._root / machine / MACHINE_FILE, serialize_json(facts, MACHINE_VERSION))
         return tuple(
             Merged(
-                folder=str(each.root),
-                machines=tuple(sorted({machine for machine, _ in each.results})),
-                commits=len(each.commits),
-                added=each.added,
-                known=each.known,
+                folder=str(folder.root),
+                machines=tuple(sorted({machine for machine, _ in folder.results})),
+                commits=len(folder.commits),
+                added=folder.added,
+                known=folder.known,
             )
-            for each in self._folders
+            for folder in self._folders
         )
 
     def _finish_benchmarks(self) -> None:
@@ -188,13 +188,13 @@ class Merging:
         for root in self._roots:
             oldest = BENCHMARKS_VERSION if root == self._root else 1
             parse = partial(parse_json, version=BENCHMARKS_VERSION, oldest=oldest)
-            found = self._parts.read(root, BENCHMARKS_FILE, parse) or {}
-            parts.append({name: entry for name, entry in found.items() if isinstance(entry, dict)})
+            benchmarks = self._parts.read(root, BENCHMARKS_FILE, parse) or {}
+            parts.append({name: entry for name, entry in benchmarks.items() if isinstance(entry, dict)})
             further.append(self._parts.read(root, names.FURTHER_FILE, names.parse_further) or {})
         known = united_further(further)
         of_further = {names.further_name(name, metric) for name, metrics in known.items() for metric in metrics}
-        own = [{name: each for name, each in part.items() if name not in of_further} for part in parts]
-        entries = {name: dict(each) for name, each in united_entries(own, self._measured).items()}
+        own = [{name: entry for name, entry in part.items() if name not in of_further} for part in parts]
+        entries = {name: dict(entry) for name, entry in united_entries(own, self._measured).items()}
         if entries:
             content = serialize_json(names.with_further(entries, known), BENCHMARKS_VERSION)
             disk.replace_file(self._root / BENCHMARKS_FILE, content)
@@ -204,8 +204,8 @@ class Merging:
     def _finish_explanations(self) -> None:
         for machine in self._machines:
             folders = {root: self._parts.folder(root, machine) for root in self._roots}
-            found = (path for root, folder in folders.items() for path in files_of_explanations(root / folder))
-            for name in sorted({path.name for path in found}):
+            files = (path for root, folder in folders.items() for path in files_of_explanations(root / folder))
+            for name in sorted({path.name for path in files}):
                 parts = [self._parts.read(root, f"{own}/{name}", bytes) or b"" for root, own in folders.items()]
                 disk.replace_file(self._root / machine / name, united_explanations(parts))
 
@@ -244,5 +244,5 @@ def _has_results(folder: Path) -> bool:
 
 def _below(source: Path) -> list[str]:
     """Folders of results inside `source`, as in an archive of a run."""
-    found = dict.fromkeys(path.parent.parent for path in sorted(source.rglob(MACHINE_FILE)))
-    return [str(path) for path in found if _has_results(path)][:20]
+    folders = dict.fromkeys(path.parent.parent for path in sorted(source.rglob(MACHINE_FILE)))
+    return [str(path) for path in folders if _has_results(path)][:20]

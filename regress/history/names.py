@@ -70,7 +70,7 @@ def own_metric_of(benchmark: Benchmark, rounds: Iterable[Round]) -> str:
         return benchmark.metric
     if not _our_metric(benchmark.name):
         return own_metric(benchmark.name, benchmark.type)
-    about = [each.protocol.metric for each in rounds if each.protocol is not None]
+    about = [round.protocol.metric for round in rounds if round.protocol is not None]
     return about[-1] if about else benchmark.metric
 
 
@@ -143,7 +143,7 @@ def benchmark_of(name: str, entry: Mapping[str, Any], version: str | None, param
         type=kind,
         unit=_text(entry, "unit") or unit or "unit",
         params=params,
-        param_names=[str(each) for each in names],
+        param_names=[str(param) for param in names],
         version=version or _text(entry, "version"),
         metric=metric,
         needs_device=metric in OUR_METRICS.values(),
@@ -179,10 +179,10 @@ def parse_further(data: bytes) -> Further:
     further: Further = {}
     for line in data.splitlines():
         try:
-            found = msgspec.convert(loads(line), _FurtherLine)
+            written = msgspec.convert(loads(line), _FurtherLine)
         except (ValueError, msgspec.ValidationError):
             continue
-        further.setdefault(found.name, {}).update(found.metrics)
+        further.setdefault(written.name, {}).update(written.metrics)
     return further
 
 

@@ -64,20 +64,22 @@ class Parts:
         if root == self._root:
             return for_merging(root / name, parse)
         skipped: list[SkippedFile] = []
-        found = loading.read(root / name, parse, skipped)
+        content = loading.read(root / name, parse, skipped)
         self.skipped.update(dict.fromkeys(skipped))
-        return found
+        return content
 
     def folder(self, root: Path, machine: str, stem: str = "") -> str:
         """The folder of that machine, or, if it has several, the one with that result; relative to `root`."""
         if root == self._root:
             return machine
         if root not in self._folders:
-            self._folders[root] = [each for each in loading.machine_folders(root) if each.path.parent == root]
+            self._folders[root] = [folder for folder in loading.machine_folders(root) if folder.path.parent == root]
         own = [folder for folder, name in self._folders[root] if name == machine]
-        held = [path for each in own for end in (".json", sidecar.ENDING) if (path := each / f"{stem}{end}").exists()]
+        held = [
+            path for folder in own for end in (".json", sidecar.ENDING) if (path := folder / f"{stem}{end}").exists()
+        ]
         first = held[0].parent if held else own[0] if own else root / machine
-        for path in (each for each in held if each.parent != first):
+        for path in (other for other in held if other.parent != first):
             why = f"it is of the same commit, machine and environment as one in {first}"
             self.skipped[SkippedFile(path, why, f"merge it from a folder of its own: mv {path.parent} ELSEWHERE")] = (
                 None
@@ -137,7 +139,7 @@ class Parts:
         return True
 
     def facts(self, root: Path, machine: str) -> Mapping[str, Any]:
-        found = self.read(
+        facts = self.read(
             root, f"{self.folder(root, machine)}/{MACHINE_FILE}", lambda data: parse_json(data, MACHINE_VERSION)
         )
-        return found or {}
+        return facts or {}

@@ -82,7 +82,7 @@ class AsvTable(NamedTuple):
         for case, results in enumerate(zip(*own, strict=True)):
             without = [row for row, value in enumerate(results) if not (type(value) in NUMBERS and value == value)]
             for row in without:
-                if not any(is_number(each[row][case]) for each in others):
+                if not any(is_number(other[row][case]) for other in others):
                     yield case, row, failure_of(results[row])
 
     def without(self, covered: Collection[Params]) -> AsvTable | None:
@@ -90,8 +90,8 @@ class AsvTable(NamedTuple):
         nothing = {case for case, _, _ in self.failures()}
         left = [at for at, case in enumerate(self.cases) if case not in covered and at not in nothing]
         columns = {
-            metric: Column(each.unit, *([[row[at] for at in left] for row in part] for part in each[1:]))
-            for metric, each in self.columns.items()
+            metric: Column(column.unit, *([[row[at] for at in left] for row in part] for part in column[1:]))
+            for metric, column in self.columns.items()
         }
         return self._replace(cases=tuple(self.cases[at] for at in left), columns=columns) if left else None
 
@@ -158,7 +158,9 @@ class TableReader:
         known = {name for metrics in further.values() for name in metrics.values()}
         for name, row in rows.items():
             if name not in known:
-                yield self.table(name, [row], {metric: [rows[each]] for metric, each in further.get(name, {}).items()})
+                yield self.table(
+                    name, [row], {metric: [rows[entry]] for metric, entry in further.get(name, {}).items()}
+                )
 
     def table(self, name: str, rows: Sequence[AsvRow], further: Mapping[str, Sequence[AsvRow]]) -> AsvTable:
         """The results in these rows, and in those of further metrics; all of one name have the same parameters and version."""
@@ -166,26 +168,26 @@ class TableReader:
         about = "gpu_time" if "gpu_time" in further else ""
         axes, version, *_ = rows[0]
         key = (name, version, about, axes)
-        found = self._benchmarks.get(key)
-        if found is None:
-            found = self._benchmarks[key] = self._benchmark(*key)
-        own = self._benchmark(name, version, "", axes).metric if about else found.metric
+        benchmark = self._benchmarks.get(key)
+        if benchmark is None:
+            benchmark = self._benchmarks[key] = self._benchmark(*key)
+        own = self._benchmark(name, version, "", axes).metric if about else benchmark.metric
         cases = self._product(axes)
-        columns = {own: _column(rows, found, own, len(cases))}
+        columns = {own: _column(rows, benchmark, own, len(cases))}
         for metric, others in further.items():
-            columns[metric] = _aligned(others, found, metric, cases, self._product(others[0].axes))
+            columns[metric] = _aligned(others, benchmark, metric, cases, self._product(others[0].axes))
         started_at = [row.started_ms / 1000 if row.started_ms else 0.0 for row in rows]
-        return AsvTable(found, cases, columns, started_at, [row.duration_s or 0.0 for row in rows])
+        return AsvTable(benchmark, cases, columns, started_at, [row.duration_s or 0.0 for row in rows])
 
     def _benchmark(self, name: str, version: str, about: str, axes: Axes) -> Benchmark:
-        found = benchmark_of(name, self._entries.get(name, {}), version, [list(axis) for axis in axes])
-        return replace(found, metric=about, needs_device=True) if about else found
+        benchmark = benchmark_of(name, self._entries.get(name, {}), version, [list(axis) for axis in axes])
+        return replace(benchmark, metric=about, needs_device=True) if about else benchmark
 
     def _product(self, axes: Axes) -> tuple[Params, ...]:
-        found = self._cases.get(axes)
-        if found is None:
-            found = self._cases[axes] = tuple(itertools.product(*axes))
-        return found
+        cases = self._cases.get(axes)
+        if cases is None:
+            cases = self._cases[axes] = tuple(itertools.product(*axes))
+        return cases
 
 
 def further_rows(versions: Mapping[str, str]) -> dict[str, dict[str, str]]:

@@ -39,14 +39,14 @@ class LeftOut(NamedTuple):
 def left_out(skipped: Iterable[SkippedFile]) -> list[LeftOut]:
     """What was skipped, one entry for each folder and reason, with the fix for the first file."""
     groups: dict[tuple[Path, str], dict[SkippedFile, None]] = {}
-    for each in skipped:
-        groups.setdefault((each.path.parent, each.why), {})[each] = None
-    found = []
+    for file in skipped:
+        groups.setdefault((file.path.parent, file.why), {})[file] = None
+    left = []
     for (folder, why), group in groups.items():
         first, *others = group
         told = f"{len(group)} files, such as {first.path.name}: {why}" if others else why
-        found.append(LeftOut(folder if others else first.path, len(group), told, first.fix))
-    return found
+        left.append(LeftOut(folder if others else first.path, len(group), told, first.fix))
+    return left
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Recorded:
 
     def as_rounds(self) -> Recorded:
         """With what only asv has recorded as rounds too, one a case and commit."""
-        return replace(self, rounds=(*self.rounds, *(each for one in self.asv for each in one.rounds())), asv=())
+        return replace(self, rounds=(*self.rounds, *(round for one in self.asv for round in one.rounds())), asv=())
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class CommitResults:
 def of_asv(commit_sha: str, machine: Machine, environment: str, source: Path, tables: Iterable[AsvTable]) -> Recorded:
     """What only asv has recorded."""
     every = tuple(tables)
-    defined = {each.benchmark.name: each.benchmark for each in every}
+    defined = {table.benchmark.name: table.benchmark for table in every}
     return Recorded(commit_sha, machine, environment, (), defined, source, asv=every)
 
 
@@ -106,20 +106,20 @@ def put_together(empty: Recorded, kept: Sequence[Kept], rows: Mapping[str, AsvRo
     if not kept:
         return of_asv(empty.commit_sha, empty.machine, empty.environment, empty.source, reader.read(rows))
     alike, notes = newest_alike(kept)
-    by_name = {name: [each.round for each in group] for name, group in alike.items()}
+    by_name = {name: [record.round for record in group] for name, group in alike.items()}
     later = {name for name, rounds in by_name.items() if name in rows and recorded_later(rows[name].started_ms, rounds)}
     asv = []
     for table in reader.read(rows):
         name = table.benchmark.name
-        covered = {tuple(each.params) for each in by_name[name]} if name in by_name and name not in later else ()
+        covered = {tuple(round.params) for round in by_name[name]} if name in by_name and name not in later else ()
         left = table.without(covered) if covered else table
         if left is not None:
             asv.append(left)
     return replace(
         empty,
-        rounds=tuple(each for name, rounds in by_name.items() if name not in later for each in rounds),
+        rounds=tuple(round for name, rounds in by_name.items() if name not in later for round in rounds),
         benchmarks={
-            **{each.benchmark.name: each.benchmark for each in asv},
+            **{table.benchmark.name: table.benchmark for table in asv},
             **{
                 name: group[-1].benchmark
                 for name, group in alike.items()

@@ -117,12 +117,12 @@ def _versioned(data: bytes, newest: int, oldest: int) -> tuple[dict[str, Any], i
         raise FormatError(f"not JSON: {error}", RESTORE) from None
     if not isinstance(content, dict) or not isinstance(content.get("version"), int):
         raise FormatError("not a file of asv: it names no version", RESTORE)
-    found = content.pop("version")
-    if found < oldest:
-        raise FormatError(f"format version {found} is older than {oldest}", "asv update")
-    if found > newest:
-        raise FormatError(f"format version {found} is newer than {newest}", "update regress")
-    return content, found
+    version = content.pop("version")
+    if version < oldest:
+        raise FormatError(f"format version {version} is older than {oldest}", "asv update")
+    if version > newest:
+        raise FormatError(f"format version {version} is newer than {newest}", "update regress")
+    return content, version
 
 
 def parse_results(data: bytes) -> ResultsFile:
@@ -139,9 +139,9 @@ def parse_results(data: bytes) -> ResultsFile:
         wrong = [f"the row of {name}" for name, row in table.items() if row is None]
         wrong += [f"{column} of {name}" for name, row in table.items() if row is not None for column in _taken_out(row)]
         wrong += [
-            name for name, each in (("env_vars", env_vars), ("durations", durations)) if not isinstance(each, dict)
+            name for name, value in (("env_vars", env_vars), ("durations", durations)) if not isinstance(value, dict)
         ]
-        found = ResultsFile(
+        results = ResultsFile(
             commit_hash=content.pop("commit_hash"),
             env_name=content.pop("env_name"),
             date=content.pop("date"),
@@ -158,18 +158,18 @@ def parse_results(data: bytes) -> ResultsFile:
         raise FormatError(f"it has no {error}", RESTORE) from None
     except (AttributeError, TypeError, ValueError):
         raise FormatError("its results are not a table of rows", RESTORE) from None
-    named = isinstance(found.commit_hash, str) and bool(found.commit_hash) and isinstance(found.env_name, str)
-    if not named or not isinstance(found.params, dict) or not _is_time(found.date):
+    named = isinstance(results.commit_hash, str) and bool(results.commit_hash) and isinstance(results.env_name, str)
+    if not named or not isinstance(results.params, dict) or not _is_time(results.date):
         raise FormatError("its commit, its environment or its machine is malformed", RESTORE)
-    return found
+    return results
 
 
 def parse_whole_results(data: bytes) -> ResultsFile:
     """A file of results that is going to be written again. Raises FormatError also for a row that would be lost."""
-    found = parse_results(data)
-    if found.malformed:
-        raise FormatError(malformed(found.malformed), RESTORE)
-    return found
+    results = parse_results(data)
+    if results.malformed:
+        raise FormatError(malformed(results.malformed), RESTORE)
+    return results
 
 
 def malformed(parts: Sequence[str]) -> str:
@@ -202,7 +202,7 @@ def _taken_out(row: Row) -> list[str]:
     """The columns of a row that nothing hangs on and that are of another kind than they should be: it is one without them."""
     named = ("samples", *(f"stats_{name}" for name in STATS))
     wrong = [column for column in named if not isinstance(row.get(column), (list, type(None)))]
-    if "samples" not in wrong and not all(isinstance(each, (list, type(None))) for each in row.get("samples") or []):
+    if "samples" not in wrong and not all(isinstance(cell, (list, type(None))) for cell in row.get("samples") or []):
         wrong.append("samples")
     for column in wrong:
         del row[column]

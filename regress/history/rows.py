@@ -106,8 +106,8 @@ class _Once(dict[bytes, T]):
         self._read = read
 
     def __missing__(self, text: bytes) -> T:
-        found = self[text] = self._read(text)
-        return found
+        value = self[text] = self._read(text)
+        return value
 
 
 class RowReader:
@@ -128,7 +128,7 @@ class RowReader:
             _column(results, words),
             started_at,
             durations,
-            *(_column(each, words) for each in ends),
+            *(_column(end, words) for end in ends),
             *(itertools.repeat(None, len(params)) for _ in ("samples", "numbers")),
             strict=True,
         )
@@ -159,5 +159,5 @@ def _numbers(values: Any) -> list[Any] | None:
         return None
     every = values if type(values) is list else [values]
     if str in map(type, every):
-        return [NUMBERS.get(each, each) if type(each) is str else each for each in every]
+        return [NUMBERS.get(value, value) if type(value) is str else value for value in every]
     return every

@@ -153,7 +153,7 @@ def _round_line(round: Round, names: Mapping[str, str]) -> Line:
     if round.facts:
         line["facts"] = round.facts
     if round.against:
-        line["against"] = [dataclasses.asdict(each) for each in round.against]
+        line["against"] = [dataclasses.asdict(against) for against in round.against]
     return line
 
 
@@ -223,9 +223,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, Mapping):
-        return {key: _plain(each) for key, each in value.items()}
+        return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
+        return [_plain(item) for item in value]
     return value
 
 
@@ -240,9 +240,9 @@ def parse(data: bytes) -> Sidecar:
     for number, line in enumerate(whole, 1):
         if line:
             read.line(number, line)
-    found = read.sidecar()
+    sidecar = read.sidecar()
     read.line(len(whole) + 1, torn)  # complete but for its newline, or torn
-    return dataclasses.replace(read.sidecar(), unreadable=found.unreadable)
+    return dataclasses.replace(read.sidecar(), unreadable=sidecar.unreadable)
 
 
 def parse_header(data: bytes) -> Header | None:
@@ -291,17 +291,17 @@ class _Reader:
             self._benchmarks[_a(str, line["id"])] = _known(Benchmark, {**line, "declared": _numbers(line["declared"])})
         elif kind == "suite":
             of = _known(dict[str, str], line["benchmarks"])
-            self._suites.update(((_a(str, line["run"]), name), each) for name, each in of.items())
+            self._suites.update(((_a(str, line["run"]), name), version) for name, version in of.items())
             return
         if "id" in line:
             self._lines[kind, _a(str, line["id"])] = line
 
     def _add_round(self, number: int, line: Line) -> None:
-        found = self._round(line), str(line.get("benchmark", ""))
+        entry = self._round(line), str(line.get("benchmark", ""))
         key = json.dumps(line, sort_keys=True)
         if key in self._rounds:
             self._doubled.append(number)
-        self._rounds.setdefault(key, found)
+        self._rounds.setdefault(key, entry)
 
     def _round(self, line: Line) -> Round:
         shared = self._lines["process", _a(str, line["process_facts"])]["facts"] if "process_facts" in line else {}
@@ -309,9 +309,9 @@ class _Reader:
         facts = {**_a(dict, shared), **_a(dict, line.get("facts", {}))}
         run = line.get("run")
         named = run if isinstance(run, str) else ""
-        found = _known(Round, {**line, "run": named, "protocol": protocol, "values": {}, "facts": facts})
+        round = _known(Round, {**line, "run": named, "protocol": protocol, "values": {}, "facts": facts})
         values = {metric: _measured(_a(dict, measured)) for metric, measured in _a(dict, line["values"]).items()}
-        return dataclasses.replace(_dated(found, "started_at", "duration_s"), values=values)
+        return dataclasses.replace(_dated(round, "started_at", "duration_s"), values=values)
 
     def sidecar(self) -> Sidecar:
         kept = [
@@ -334,11 +334,11 @@ def _a(kind: type[T], value: Any) -> T:
     return value
 
 
-def _dated(found: T, *names: str) -> T:
+def _dated(value: T, *names: str) -> T:
     """Check that these fields hold seconds that can become a date. Raises ValueError."""
-    if not all(is_seconds(getattr(found, name)) for name in names):
+    if not all(is_seconds(getattr(value, name)) for name in names):
         raise ValueError(f"no seconds in {' or '.join(names)}")
-    return found
+    return value
 
 
 def _measured(line: Line) -> Measured:
@@ -346,8 +346,8 @@ def _measured(line: Line) -> Measured:
     value = float(line["value"]) if isinstance(line["value"], str) else line["value"]
     if isinstance(value, bool):
         raise ValueError("a value is a number")
-    found = _known(Measured, {**line, "value": value, "samples": [], "ends": None})
-    return dataclasses.replace(found, value=value, ends=_ends(line))
+    measured = _known(Measured, {**line, "value": value, "samples": [], "ends": None})
+    return dataclasses.replace(measured, value=value, ends=_ends(line))
 
 
 def _ends(line: Line) -> Ends | None:
@@ -372,5 +372,5 @@ def _numbers(value: Any) -> Any:
     if isinstance(value, str):
         return float(value) if value in ("Infinity", "-Infinity") else value
     if isinstance(value, Mapping):
-        return {key: _numbers(each) for key, each in value.items()}
-    return [_numbers(each) for each in value] if isinstance(value, list) else value
+        return {key: _numbers(item) for key, item in value.items()}
+    return [_numbers(item) for item in value] if isinstance(value, list) else value

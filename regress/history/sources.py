@@ -57,7 +57,7 @@ _OTHERS = (MACHINE_FILE, BENCHMARKS_FILE)
 
 def by_number(states: Iterable[State]) -> dict[int, State]:
     """The states, numbered uniquely; those of a folder are consecutive."""
-    found = {}
+    numbered = {}
     folder, name = None, ""
     for state in states:
         own_folder, machine, stem, file, sidecar = state
@@ -65,8 +65,8 @@ def by_number(states: Iterable[State]) -> dict[int, State]:
             folder, name = own_folder, f"{own_folder}\0{machine}"
         (one, then), (other, later) = file or _NOTHING, sidecar or _NOTHING
         text = f"{name}/{stem} {one} {then} {other} {later}".encode("utf-8", "surrogateescape")
-        found[int.from_bytes(blake2b(text, digest_size=8).digest(), "big") >> 1] = state
-    return found
+        numbered[int.from_bytes(blake2b(text, digest_size=8).digest(), "big") >> 1] = state
+    return numbered
 
 
 def scan(root: Path, skipped: list[SkippedFile]) -> Iterator[State]:
@@ -107,10 +107,10 @@ def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
 
 def _size(entry: os.DirEntry[str]) -> Size:
     try:
-        found = entry.stat()
+        stat = entry.stat()
     except OSError:  # a link to nowhere, or gone since: reading it says so
         return 0, 0
-    return found.st_size, found.st_mtime_ns
+    return stat.st_size, stat.st_mtime_ns
 
 
 # -- what each holds -----------------------------------------------------------------------------------------------------
@@ -146,11 +146,11 @@ class Rounds(msgspec.Struct, array_like=True):
         """Without what a history does not need: samples, flags, details of failures, and facts other than `facts`."""
         benchmarks: list[Benchmark] = []
         of = []
-        for each in kept:
-            if each.benchmark is not None and each.benchmark not in benchmarks:
-                benchmarks.append(each.benchmark)
-            of.append(benchmarks.index(each.benchmark) if each.benchmark is not None else -1)
-        rounds = [_bare(each.round, facts) for each in kept]
+        for record in kept:
+            if record.benchmark is not None and record.benchmark not in benchmarks:
+                benchmarks.append(record.benchmark)
+            of.append(benchmarks.index(record.benchmark) if record.benchmark is not None else -1)
+        rounds = [_bare(record.round, facts) for record in kept]
         return cls(rounds, of, benchmarks)
 
     def kept(self) -> list[Kept]:
@@ -198,14 +198,14 @@ _HALF_A_CHARACTER = re.compile(rb"\\u[dD][89a-fA-F]")
 def read_source(state: State, facts: Collection[str]) -> Content:
     """Read the source. `facts` are the names of the facts of rounds to keep."""
     skipped: list[SkippedFile] = []
-    found = _asv_file(state, skipped) if state.file is not None else None
+    of_asv = _asv_file(state, skipped) if state.file is not None else None
     if state.sidecar is not None:
         side = loading.read_sidecar(state.folder / (state.stem + ENDING), state.machine, skipped)
         if side.header is not None and side.kept:
-            return _with_sidecar(state, side.header, side.kept, found, skipped, facts)
-    if found is None:
+            return _with_sidecar(state, side.header, side.kept, of_asv, skipped, facts)
+    if of_asv is None:
         return Content(Source("", 0.0, "", "", _told(skipped), {}), {}, {}, _lasting(skipped))
-    commit, date, environment, rows = found
+    commit, date, environment, rows = of_asv
     return Content(Source(commit, date, environment, ".json", _told(skipped), {}), rows, {})
 
 
@@ -213,30 +213,30 @@ def _with_sidecar(
     state: State,
     header: Header,
     kept: Collection[Kept],
-    found: tuple[str, float, str, Texts] | None,
+    of_asv: tuple[str, float, str, Texts] | None,
     skipped: list[SkippedFile],
     facts: Collection[str],
 ) -> Content:
-    rows: Texts = {} if found is None else found[3]
-    if found is not None and found[0] != header.commit:
-        skipped.append(loading.of_another_commit(state.folder / f"{state.stem}.json", found[0], header.commit))
+    rows: Texts = {} if of_asv is None else of_asv[3]
+    if of_asv is not None and of_asv[0] != header.commit:
+        skipped.append(loading.of_another_commit(state.folder / f"{state.stem}.json", of_asv[0], header.commit))
         rows = {}
     rounds: dict[str, list[Kept]] = {}
-    for each in kept:
-        rounds.setdefault(each.round.name, []).append(each)
-    defined = {each.benchmark.name: each.benchmark for each in kept if each.benchmark is not None}
-    was = {name: list(words) for name, each in defined.items() if (words := declared_words(each, "was"))}
+    for record in kept:
+        rounds.setdefault(record.round.name, []).append(record)
+    defined = {record.benchmark.name: record.benchmark for record in kept if record.benchmark is not None}
+    was = {name: list(words) for name, benchmark in defined.items() if (words := declared_words(benchmark, "was"))}
     about = Source(header.commit, header.date, header.environment, ENDING, _told(skipped), was)
-    packed = {name: Rounds.packed(each, facts) for name, each in rounds.items()}
+    packed = {name: Rounds.packed(records, facts) for name, records in rounds.items()}
     return Content(about, rows, packed, _lasting(skipped))
 
 
 def _told(skipped: Collection[SkippedFile]) -> list[tuple[str, str, str]]:
-    return [(each.path.name, each.why, each.fix) for each in skipped]
+    return [(file.path.name, file.why, file.fix) for file in skipped]
 
 
 def _lasting(skipped: Collection[SkippedFile]) -> bool:
-    return not any(each.fix.startswith(("chmod", "ls")) for each in skipped)
+    return not any(file.fix.startswith(("chmod", "ls")) for file in skipped)
 
 
 def _asv_file(state: State, skipped: list[SkippedFile]) -> tuple[str, float, str, Texts] | None:

@@ -152,7 +152,7 @@ class Store:
         """Of each round of the side that is on disk the run, the benchmark and its parameters."""
         header = _header(side, machine, environment)
         kept = self._sidecar(_path(self.root, header, sidecar.ENDING), header).kept
-        return {(each.round.run, each.round.name, tuple(each.round.params)) for each in kept}
+        return {(record.round.run, record.round.name, tuple(record.round.params)) for record in kept}
 
     def is_unfinished(self, side: Side, machine: Machine, environment: str) -> bool:
         """Whether rounds of the side are on disk, and who appended them was killed before `finish` was done."""
@@ -170,39 +170,39 @@ class Store:
         return ids if size == seen else self._sidecar(path, header).ids
 
     def _sidecar(self, path: Path, header: Header) -> Sidecar:
-        found = for_merging(path, sidecar.parse) or Sidecar()
-        if found.header is not None:
-            refuse_other(path, (found.header.commit, found.header.environment), (header.commit, header.environment))
-        return found
+        content = for_merging(path, sidecar.parse) or Sidecar()
+        if content.header is not None:
+            refuse_other(path, (content.header.commit, content.header.environment), (header.commit, header.environment))
+        return content
 
     def _attributed(self, header: Header, benchmarks: Mapping[str, Benchmark]) -> Sidecar:
         """The sidecar, after adding which benchmarks its rounds belong to where that was missing."""
         path = _path(self.root, header, sidecar.ENDING)
-        found = self._sidecar(path, header)
-        unknown = [each for each in found.kept if not each.version and each.round.name in benchmarks]
+        content = self._sidecar(path, header)
+        unknown = [record for record in content.kept if not record.version and record.round.name in benchmarks]
         if not unknown:
-            return found
-        runs = dict.fromkeys(each.round.run for each in unknown)
-        suite = [benchmarks[name] for name in dict.fromkeys(each.round.name for each in unknown)]
-        data, new = sidecar.suite_lines(header, list(runs), suite, found.ids)
-        self._seen[path] = disk.append(path, data), found.ids | new
+            return content
+        runs = dict.fromkeys(record.round.run for record in unknown)
+        suite = [benchmarks[name] for name in dict.fromkeys(record.round.name for record in unknown)]
+        data, new = sidecar.suite_lines(header, list(runs), suite, content.ids)
+        self._seen[path] = disk.append(path, data), content.ids | new
         return self._sidecar(path, header)
 
     def _results(self, path: Path, header: Header) -> ResultsFile:
-        found = for_merging(path, parse_whole_results)
-        if found is None:
+        results = for_merging(path, parse_whole_results)
+        if results is None:
             return ResultsFile(header.commit, header.environment, 0, {}, "")
         ours = (header.commit, header.environment, header.machine)
-        refuse_other(path, (found.commit_hash, found.env_name, found.params.get("machine")), ours)
-        return found
+        refuse_other(path, (results.commit_hash, results.env_name, results.params.get("machine")), ours)
+        return results
 
     def _write_benchmarks(self, benchmarks: Mapping[str, Benchmark], kept: Sidecar, further: names.Further) -> None:
         path, further_path = self.root / BENCHMARKS_FILE, self.root / names.FURTHER_FILE
-        found = for_merging(path, lambda data: parse_json(data, BENCHMARKS_VERSION)) or {}
-        entries = {name: entry for name, entry in found.items() if isinstance(entry, dict)}
-        for each in reversed(kept.kept):
-            if each.benchmark is not None:
-                entries.setdefault(each.round.name, names.entry_of(each.benchmark))
+        content = for_merging(path, lambda data: parse_json(data, BENCHMARKS_VERSION)) or {}
+        entries = {name: entry for name, entry in content.items() if isinstance(entry, dict)}
+        for record in reversed(kept.kept):
+            if record.benchmark is not None:
+                entries.setdefault(record.round.name, names.entry_of(record.benchmark))
         entries.update((name, names.entry_of(benchmark)) for name, benchmark in benchmarks.items())
         known = for_merging(further_path, names.parse_further) or {}
         for name, metrics in further.items():
@@ -232,13 +232,13 @@ class Store:
 
     def anchors(self, machine_name: str | None = None) -> tuple[Remeasured, ...]:
         """Commits measured again beside others, the oldest file name first. Unreadable files are left out."""
-        found = []
+        anchors = []
         for machine, path in loading.anchors_in(self.root, machine_name):
             side = loading.read_sidecar(path, machine, [])
             if side.header is not None and side.header.beside:
                 empty = Recorded(side.header.commit, Machine(machine), side.header.environment, (), {}, path)
-                found.append(Remeasured(put_together(empty, side.kept, {}, TableReader({})), side.header.beside))
-        return tuple(found)
+                anchors.append(Remeasured(put_together(empty, side.kept, {}, TableReader({})), side.header.beside))
+        return tuple(anchors)
 
     def commits(self, machine_name: str | None = None) -> tuple[CommitResults, ...]:
         """The commits that have results, the oldest first."""
@@ -250,15 +250,15 @@ def rows_of_sidecar(kept: Sidecar, before: Mapping[str, Row]) -> tuple[dict[str,
     rows: dict[str, Row] = {}
     further: names.Further = {}
     visited: dict[str, set[tuple[str, ...]]] = {}
-    for each in kept.kept:
-        visited.setdefault(each.round.name, set()).add(tuple(each.round.params))
+    for record in kept.kept:
+        visited.setdefault(record.round.name, set()).add(tuple(record.round.params))
     for name, group in newest_alike(kept.kept)[0].items():
-        benchmark, rounds = group[-1].benchmark, [each.round for each in group]
+        benchmark, rounds = group[-1].benchmark, [record.round for record in group]
         if benchmark is None:
             continue
         new = rows_of(benchmark, rounds, before, visited[name])
         rows.update(new)
-        units = {metric: each.unit for round in rounds for metric, each in round.values.items()}
+        units = {metric: value.unit for round in rounds for metric, value in round.values.items()}
         metrics = {metric: unit for metric, unit in units.items() if names.further_name(name, metric) in new}
         if metrics:
             further[name] = metrics
@@ -294,17 +294,17 @@ def folder_of(root: Path, machine_name: str) -> Path:
 def for_merging(path: Path, parse: Callable[[bytes], T]) -> T | None:
     """The file's content, None if it does not exist. Raises StoreError if it is unreadable: it is not overwritten."""
     skipped: list[SkippedFile] = []
-    found = loading.read(path, parse, skipped)
+    content = loading.read(path, parse, skipped)
     if skipped:
         raise StoreError(f"cannot add results to {path}", why=skipped[0].why, fix=skipped[0].fix)
-    return found
+    return content
 
 
-def refuse_other(path: Path, found: tuple[Any, ...], wanted: tuple[Any, ...]) -> None:
+def refuse_other(path: Path, held: tuple[Any, ...], wanted: tuple[Any, ...]) -> None:
     """Two commits or environments may have one file name; their results are not mixed."""
-    if found != wanted:
+    if held != wanted:
         raise StoreError(
             f"cannot add results of {', '.join(map(str, wanted))} to {path}",
-            why=f"it holds results of {', '.join(map(str, found))}",
+            why=f"it holds results of {', '.join(map(str, held))}",
             fix=f"move it away: {quoted('mv', path, f'{path}.other')}",
         )

@@ -61,7 +61,7 @@ def lines_of(data: bytes) -> Lines:
 
 def united_lines(parts: Iterable[Lines]) -> bytes:
     """One sidecar: every line once, definitions before references, and rounds in the order measured."""
-    places = {text: place for each in parts for text, place in each.places.items()}
+    places = {text: place for part in parts for text, place in part.places.items()}
     return b"".join(text + b"\n" for text in sorted(places, key=lambda text: (places[text], text)))
 
 
@@ -105,11 +105,11 @@ def united_row(rows: Sequence[Row]) -> Row:
     alike = [row for row in rows if row.get("version") == newest.get("version")]
     laid_out = sorted((axes_of(row) for row in alike), key=_extent)
     ages = {id(row): _started(row) for row in alike}
-    found: dict[tuple[str, ...], list[tuple[bool, float, str, Cell]]] = {}
+    by_params: dict[tuple[str, ...], list[tuple[bool, float, str, Cell]]] = {}
     for row in alike:
         for params, cell in cells_of(row).items():
-            found.setdefault(params, []).append((cell.result is not None, ages[id(row)], repr(cell), cell))
-    cells = {params: max(each, key=lambda one: one[:3])[3] for params, each in found.items()}
+            by_params.setdefault(params, []).append((cell.result is not None, ages[id(row)], repr(cell), cell))
+    cells = {params: max(candidates, key=lambda one: one[:3])[3] for params, candidates in by_params.items()}
     points = [[[value] for value in params] for params in sorted(cells)]
     axes = merged_axes(laid_out[-1], *laid_out[-2::-1], *points)
     return newest if too_many(axes, len(cells)) else row_from(axes, cells, **_plain_columns(newest))
@@ -134,16 +134,16 @@ def _extent(axes: Sequence[Sequence[str]]) -> tuple[int, str]:
 def united_facts(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """All facts; of one that differs, such as a driver, the later version."""
     values: dict[str, list[Any]] = {}
-    for each in parts:
-        for key, value in each.items():
+    for part in parts:
+        for key, value in part.items():
             values.setdefault(key, []).append(value)
-    return {key: _later(found) for key, found in sorted(values.items())}
+    return {key: _later(own) for key, own in sorted(values.items())}
 
 
 def united_further(parts: Sequence[Further]) -> Further:
     """The further metrics of each benchmark that any of them has."""
-    names = {name for each in parts for name in each}
-    return {name: united_facts([each[name] for each in parts if name in each]) for name in sorted(names)}
+    names = {name for part in parts for name in part}
+    return {name: united_facts([part[name] for part in parts if name in part]) for name in sorted(names)}
 
 
 def united_entries(parts: Sequence[Entries], measured: Callable[[], Mapping[tuple[str, str], float]]) -> Entries:
@@ -151,15 +151,15 @@ def united_entries(parts: Sequence[Entries], measured: Callable[[], Mapping[tupl
 
     `measured` gives that time by name and version; it is only asked where something differs.
     """
-    found: dict[str, list[Mapping[str, Any]]] = {}
-    for each in parts:
-        for name, entry in each.items():
-            if entry not in found.setdefault(name, []):
-                found[name].append(entry)
-    times = measured() if any(len(entries) > 1 for entries in found.values()) else {}
+    versions: dict[str, list[Mapping[str, Any]]] = {}
+    for part in parts:
+        for name, entry in part.items():
+            if entry not in versions.setdefault(name, []):
+                versions[name].append(entry)
+    times = measured() if any(len(entries) > 1 for entries in versions.values()) else {}
     return {
         name: max(entries, key=lambda entry: (times.get((name, str(entry.get("version"))), 0.0), _rank(entry)))
-        for name, entries in sorted(found.items())
+        for name, entries in sorted(versions.items())
     }
 
 

@@ -52,16 +52,16 @@ def read(path: Path, kind: str = "", mapping: Mapping[str, Any] = MappingProxyTy
     if raw.content is None and not kind == CSV:
         raise _no_json(raw)
     try:
-        found: Document = _module(kind).read(raw)
+        document: Document = _module(kind).read(raw)
     except (ValueError, OSError) as error:
         raise DocumentError(
             f"{path} is not a document of {kind}", why=str(error), fix="run the program again, or name the format"
         ) from None
-    if not found.cases:
+    if not document.cases:
         raise DocumentError(f"{path} has no case", why="nothing in it was measured", fix="run the program again")
-    found = replace(found, cases=tuple(_apart(found.cases)))
-    digest = hashlib.sha256(b"\0".join((raw.data, *found.further))).hexdigest()[:16]
-    return replace(found, format=kind, digest=digest)
+    document = replace(document, cases=tuple(_apart(document.cases)))
+    digest = hashlib.sha256(b"\0".join((raw.data, *document.further))).hexdigest()[:16]
+    return replace(document, format=kind, digest=digest)
 
 
 def _raw(path: Path, mapping: Mapping[str, Any]) -> Raw:
@@ -84,19 +84,19 @@ def read_list(path: Path, kind: str) -> Document:
     if listed is None:
         raise DocumentError(f"{path} is not a list", why=f"{kind} lists no cases", fix="leave list_command out")
     try:
-        found: Document = listed(_raw(path, {}))
+        document: Document = listed(_raw(path, {}))
     except ValueError as error:
         raise DocumentError(f"{path} is not a list of {kind}", why=str(error), fix="correct list_command") from None
-    return replace(found, cases=tuple(_apart(found.cases)), format=kind)
+    return replace(document, cases=tuple(_apart(document.cases)), format=kind)
 
 
 def _apart(cases: Iterable[Given]) -> Iterator[Given]:
     """The cases, each under a name of its own: of two that are called the same the second one gets a number."""
     seen: dict[tuple[str, tuple[tuple[str, str], ...]], int] = {}
-    for each in cases:
-        key = each.name, tuple(each.params.items())
+    for case in cases:
+        key = case.name, tuple(case.params.items())
         seen[key] = seen.get(key, 0) + 1
-        yield each if seen[key] == 1 else replace(each, name=f"{each.name}_{seen[key]}")
+        yield case if seen[key] == 1 else replace(case, name=f"{case.name}_{seen[key]}")
 
 
 def _module(kind: str) -> Any:

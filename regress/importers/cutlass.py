@@ -40,7 +40,7 @@ def read(raw: Raw) -> Document:
 
 
 def _given(row: dict[str, str], names: list[str]) -> Given:
-    name, params = name_of(row["Operation"]), {each: param(row[each]) for each in names if row[each]}
+    name, params = name_of(row["Operation"]), {column: param(row[column]) for column in names if row[column]}
     disposition = row["Disposition"]
     if disposition in (*SKIPPED, *FAILED):
         failure = Failure("skipped" if disposition in SKIPPED else "error", f"{disposition}, {row['Status']}")

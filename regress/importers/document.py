@@ -78,10 +78,10 @@ def struct(content: Any, kind: type[T]) -> T:
         raise ValueError(str(error)) from None
 
 
-def known_version(found: str, known: Sequence[str], what: str) -> None:
+def known_version(version: str, known: Sequence[str], what: str) -> None:
     """Raise ValueError where a version is none of those that are known, by their beginnings."""
-    if not any(found == each or found.startswith(f"{each}.") for each in known):
-        raise ValueError(f"{what} {found or 'without a version'}, and known are {', '.join(known)}")
+    if not any(version == other or version.startswith(f"{other}.") for other in known):
+        raise ValueError(f"{what} {version or 'without a version'}, and known are {', '.join(known)}")
 
 
 def name_of(text: str) -> str:
@@ -105,5 +105,5 @@ def param(value: Any) -> str:
 
 def measured(samples: Sequence[float], unit: str = "s", value: float | None = None) -> Measured:
     """The samples of one run, whose median speaks for it where no other value is given."""
-    own = [float(each) for each in samples]
+    own = [float(sample) for sample in samples]
     return Measured(median(own) if value is None else float(value), own, unit=unit)

@@ -131,20 +131,20 @@ def listed(raw: Raw) -> Document:
 
 def _by_case(entries: Sequence[dict[str, Any]]) -> dict[str, Entries]:
     """By the name of the run: its repetitions, or if there are none the median of them."""
-    found: dict[str, tuple[Entries, Entries]] = {}
-    for each in entries:
-        entry = struct(each, _Entry)
+    by_run: dict[str, tuple[Entries, Entries]] = {}
+    for raw in entries:
+        entry = struct(raw, _Entry)
         counters = {
             name: float(value)
-            for name, value in each.items()
+            for name, value in raw.items()
             if name not in _NOT_COUNTERS and isinstance(value, (int, float)) and not isinstance(value, bool)
         }
-        single, aggregates = found.setdefault(entry.run_name or entry.name, ([], []))
+        single, aggregates = by_run.setdefault(entry.run_name or entry.name, ([], []))
         if entry.run_type == "iteration":
             single.append((entry, counters))
         elif entry.aggregate_name == AGGREGATE:
             aggregates.append((entry, counters))
-    return {name: own for name, (single, aggregates) in found.items() if (own := single or aggregates)}
+    return {name: own for name, (single, aggregates) in by_run.items() if (own := single or aggregates)}
 
 
 def _given(run_name: str, entries: Entries) -> Given:
@@ -173,14 +173,14 @@ def _values(entries: Entries) -> Iterator[tuple[str, Measured]]:
         ("cpu_time", "cpu_time"),
         ("items_per_second", "items_per_second"),
     ):
-        found = [value for entry, _ in entries if (value := getattr(entry, field)) is not None]
-        if found:
-            scaled = [value * (1.0 if metric == "items_per_second" else unit) for value in found]
+        values = [value for entry, _ in entries if (value := getattr(entry, field)) is not None]
+        if values:
+            scaled = [value * (1.0 if metric == "items_per_second" else unit) for value in values]
             own = "1/s" if metric == "items_per_second" else "s"
             yield metric, measured(scaled, own) if several else Measured(scaled[0], [], unit=own)
     for counter in dict.fromkeys(name for _, counters in entries for name in counters):
-        found = [counters[counter] for _, counters in entries if counter in counters]
-        yield name_of(counter), measured(found, "") if several else Measured(found[0], [], unit="")
+        counts = [counters[counter] for _, counters in entries if counter in counters]
+        yield name_of(counter), measured(counts, "") if several else Measured(counts[0], [], unit="")
 
 
 def _own(by_real_time: bool) -> str:

@@ -32,7 +32,7 @@ def knows(raw: Raw) -> bool:
     """Whether it is such a document."""
     content = raw.content
     results = content.get("results") if isinstance(content, dict) else None
-    return isinstance(results, list) and all(isinstance(each, dict) and "command" in each for each in results)
+    return isinstance(results, list) and all(isinstance(result, dict) and "command" in result for result in results)
 
 
 def read(raw: Raw) -> Document:

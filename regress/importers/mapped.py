@@ -41,10 +41,10 @@ def read(raw: Raw) -> Document:
         mapping = struct(dict(raw.mapping), _Mapping)
     except ValueError as error:
         raise ValueError(f"its mapping cannot be used: {error}") from None
-    if not mapping.values or any(len(each) != 2 for each in mapping.values.values()):
+    if not mapping.values or any(len(value) != 2 for value in mapping.values.values()):
         raise ValueError("its mapping has no values, each with a key and a unit")
-    found = _at(raw.content, mapping.cases)
-    named = found.items() if isinstance(found, dict) else [("", each) for each in found if isinstance(found, list)]
+    cases = _at(raw.content, mapping.cases)
+    named = cases.items() if isinstance(cases, dict) else [("", case) for case in cases if isinstance(cases, list)]
     return Document(tuple(_given(name, case, mapping) for name, case in named))
 
 
@@ -52,17 +52,17 @@ def _given(key: str, case: Any, mapping: _Mapping) -> Given:
     name = str(_at(case, mapping.name)) if mapping.name else key
     if not name:
         raise ValueError('a case has no name: the mapping lacks "name"')
-    params = {each: param(_at(case, each)) for each in mapping.params}
+    params = {param_name: param(_at(case, param_name)) for param_name in mapping.params}
     own = next(iter(mapping.values))
     if mapping.error and isinstance(case, dict) and (why := case.get(mapping.error)):
         return Given(name_of(name), {}, params, own, failure=Failure("error", str(why)))
     values = {}
     for metric, (where, unit) in mapping.values.items():
-        found = _at(case, where)
-        numbers = found if isinstance(found, list) else [found]
-        if not numbers or not all(type(each) in (int, float) for each in numbers):
-            raise ValueError(f"{where} of {name} is {str(found)[:100]!r}, not a number")
-        scaled = [each * SECONDS.get(unit, 1.0) for each in numbers]
+        value = _at(case, where)
+        numbers = value if isinstance(value, list) else [value]
+        if not numbers or not all(type(number) in (int, float) for number in numbers):
+            raise ValueError(f"{where} of {name} is {str(value)[:100]!r}, not a number")
+        scaled = [number * SECONDS.get(unit, 1.0) for number in numbers]
         values[metric] = measured(scaled, "s" if unit in SECONDS else unit)
     return Given(name_of(name), values, params, own)
 

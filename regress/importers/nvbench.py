@@ -97,18 +97,22 @@ def read(raw: Raw) -> Document:
     """The document. Raises ValueError, and OSError for samples that cannot be read."""
     written = struct(raw.content, _Written)
     known_version(written.meta.version.json.string, VERSIONS, "a document of JSON version")
-    devices = {each.id: each.name for each in written.devices or ()}
-    used = {state.device for each in written.benchmarks or () for state in each.states or ()} - {None}
+    devices = {device.id: device.name for device in written.devices or ()}
+    used = {state.device for benchmark in written.benchmarks or () for state in benchmark.states or ()} - {None}
     reader = _Reader(raw.path, devices if len(used) > 1 else {})
-    cases = tuple(reader.given(each.name, state) for each in written.benchmarks or () for state in each.states or ())
+    cases = tuple(
+        reader.given(benchmark.name, state)
+        for benchmark in written.benchmarks or ()
+        for state in benchmark.states or ()
+    )
     facts = {"nvbench": written.meta.version.nvbench.string}
-    if len(used) == 1 and (name := devices.get(min(each for each in used if each is not None))):
+    if len(used) == 1 and (name := devices.get(min(number for number in used if number is not None))):
         facts["gpu"] = name
     return Document(
         cases,
         stem_of(written.meta.argv[0]) if written.meta.argv else "",
         facts=facts,
-        needs_device=any(each.metric == "gpu_time" for each in cases),
+        needs_device=any(case.metric == "gpu_time" for case in cases),
         further=tuple(reader.samples),
     )
 
@@ -135,11 +139,11 @@ class _Listed(msgspec.Struct):
 def listed(raw: Raw) -> Document:
     """The cases that `--jsonlist-benches` prints: all combinations of the axes."""
     cases = []
-    for each in struct(raw.content, _Listed).benchmarks:
-        axes = each.axes or []
+    for benchmark in struct(raw.content, _Listed).benchmarks:
+        axes = benchmark.axes or []
         for combination in itertools.product(*([_text(value) for value in axis.values] for axis in axes)):
             params = dict(zip([axis.name for axis in axes], map(param, combination), strict=True))
-            cases.append(Given(name_of(each.name), {}, params, "gpu_time"))
+            cases.append(Given(name_of(benchmark.name), {}, params, "gpu_time"))
     return Document(tuple(cases), needs_device=True)
 
 
@@ -157,10 +161,10 @@ class _Reader:
         """The files of samples, as they were read."""
 
     def given(self, benchmark: str, state: _State) -> Given:
-        params = {each.name: param(each.value) for each in state.axis_values or ()}
+        params = {axis.name: param(axis.value) for axis in state.axis_values or ()}
         if self._devices:
             params["Device"] = str(state.device)
-        name, summaries = name_of(benchmark), {each.tag: each for each in state.summaries or ()}
+        name, summaries = name_of(benchmark), {summary.tag: summary for summary in state.summaries or ()}
         if state.is_skipped:
             kind = "error" if state.skip_reason.startswith(ERROR) else "skipped"
             return Given(name, {}, params, "gpu_time", failure=Failure(kind, state.skip_reason.removeprefix(ERROR)))
@@ -171,7 +175,11 @@ class _Reader:
         facts = {"sm_clock_hz": _number(summaries[CLOCK])} if CLOCK in summaries else {}
         if RATE in summaries and (mean := summaries.get(f"{TIMES['gpu_time']}/mean")) is not None:
             facts["bytes"] = _number(summaries[RATE]) * _number(mean)
-        own = {name_of(tag): _own(each) for tag, each in summaries.items() if not tag.startswith("nv/") and each.data}
+        own = {
+            name_of(tag): _own(summary)
+            for tag, summary in summaries.items()
+            if not tag.startswith("nv/") and summary.data
+        }
         return Given(name, {**values, **own}, params, next(iter(values)), facts, tuple(flags))
 
     def _times(self, summaries: Mapping[str, _Summary]) -> tuple[dict[str, Measured], list[str]]:
@@ -191,7 +199,7 @@ class _Reader:
 
     def _samples_of(self, summaries: Mapping[str, _Summary], tag: str) -> list[float]:
         summary = summaries.get(f"nv/json/bin:{tag}")
-        named = {each.name: each.value for each in summary.data or ()} if summary is not None else {}
+        named = {field.name: field.value for field in summary.data or ()} if summary is not None else {}
         if "filename" not in named:
             return []
         data = self._file(named["filename"])
@@ -208,16 +216,16 @@ class _Reader:
     def _file(self, name: str) -> bytes:
         """A file that is named from the document's folder, or, by older versions, from where nvbench was run."""
         places = (self._path.parent / name, self._path.parent / Path(name).parent.name / Path(name).name, Path(name))
-        found = next((each for each in places if each.is_file()), None)
-        if found is None:
+        place = next((candidate for candidate in places if candidate.is_file()), None)
+        if place is None:
             raise ValueError(
                 f"its samples are not there: {places[0]}; carry that folder along, or write it with --json"
             )
-        return read_bytes(found)
+        return read_bytes(place)
 
 
 def _number(summary: _Summary) -> float:
-    value = next((each.value for each in summary.data or () if each.name == "value"), None)
+    value = next((field.value for field in summary.data or () if field.name == "value"), None)
     if value is None:
         raise ValueError(f"{summary.tag} has no value")
     return float(value)

@@ -98,7 +98,7 @@ def _is_plain(value: Any) -> bool:
 def _seconds(date: str) -> float:
     """Since the epoch. Without a zone it is in UTC."""
     try:
-        found = datetime.datetime.fromisoformat(date.replace("Z", "+00:00"))
+        moment = datetime.datetime.fromisoformat(date.replace("Z", "+00:00"))
     except ValueError:
         return 0.0
-    return (found if found.tzinfo else found.replace(tzinfo=datetime.timezone.utc)).timestamp()
+    return (moment if moment.tzinfo else moment.replace(tzinfo=datetime.timezone.utc)).timestamp()

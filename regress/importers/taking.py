@@ -24,8 +24,8 @@ def benchmarks_of(documents: Iterable[Document], prefix: str | None = None) -> d
     """
     groups: dict[str, list[tuple[Given, Document]]] = {}
     for document in documents:
-        for each in document.cases:
-            groups.setdefault(_name(document, each, prefix), []).append((each, document))
+        for case in document.cases:
+            groups.setdefault(_name(document, case, prefix), []).append((case, document))
     return {name: _benchmark(name, group) for name, group in groups.items()}
 
 
@@ -34,8 +34,8 @@ def _name(document: Document, given: Given, prefix: str | None) -> str:
 
 
 def _benchmark(name: str, group: Sequence[tuple[Given, Document]]) -> Benchmark:
-    names = list(dict.fromkeys(key for each, _ in group for key in each.params))
-    combinations = dict.fromkeys(_texts(each, names) for each, _ in group)
+    names = list(dict.fromkeys(key for case, _ in group for key in case.params))
+    combinations = dict.fromkeys(_texts(case, names) for case, _ in group)
     axes = [list(dict.fromkeys(texts)) for texts in zip(*combinations, strict=True)] if names else []
     if math.prod(map(len, axes)) > MOST_CASES:
         raise DocumentError(
@@ -43,7 +43,7 @@ def _benchmark(name: str, group: Sequence[tuple[Given, Document]]) -> Benchmark:
             why=f"its parameters multiply to {math.prod(map(len, axes))}, and {MOST_CASES} can be held",
             fix="measure fewer of them in one run",
         )
-    good = [each for each, _ in group if each.failure is None] or [group[0][0]]
+    good = [case for case, _ in group if case.failure is None] or [group[0][0]]
     metric, document = good[0].metric, group[0][1]
     tracked = metric not in METRICS
     unit = good[0].values[metric].unit if tracked and metric in good[0].values else "seconds"
@@ -57,35 +57,35 @@ def _benchmark(name: str, group: Sequence[tuple[Given, Document]]) -> Benchmark:
         metric=metric,
         needs_device=document.needs_device,
         program=document.format,
-        lacks=[list(each) for each in itertools.product(*axes) if each not in combinations],
+        lacks=[list(combination) for combination in itertools.product(*axes) if combination not in combinations],
     )
 
 
 def _texts(given: Given, names: Sequence[str]) -> tuple[str, ...]:
-    return tuple(given.params.get(each, ABSENT) for each in names)
+    return tuple(given.params.get(name, ABSENT) for name in names)
 
 
 def rounds_of(
     document: Document, benchmarks: Mapping[str, Benchmark], side: str, order: int = 0, prefix: str | None = None
 ) -> list[Round]:
     """The rounds of one document, which is one run: a round of each case that is among the benchmarks."""
-    found = []
-    for each in document.cases:
-        benchmark = benchmarks.get(_name(document, each, prefix))
+    rounds = []
+    for case in document.cases:
+        benchmark = benchmarks.get(_name(document, case, prefix))
         if benchmark is None:
             continue
-        found.append(
+        rounds.append(
             Round(
                 benchmark.name,
-                list(_texts(each, benchmark.param_names)),
+                list(_texts(case, benchmark.param_names)),
                 side,
                 order,
                 started_at=document.started_at,
                 protocol=Protocol(benchmark.metric, process=PROGRAM),
-                values=dict(each.values),
-                failure=each.failure,
-                facts={**document.facts, **each.facts},
-                flags=list(each.flags),
+                values=dict(case.values),
+                failure=case.failure,
+                facts={**document.facts, **case.facts},
+                flags=list(case.flags),
             )
         )
-    return found
+    return rounds

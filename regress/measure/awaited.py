@@ -23,8 +23,8 @@ class Awaited:
 
     async def once(self, *params: Any) -> Any:
         """A call, within the loop."""
-        found = self.function(*params)
-        return await found if inspect.isawaitable(found) else found
+        result = self.function(*params)
+        return await result if inspect.isawaitable(result) else result
 
     def call(self, params: Tuple[Any, ...], called: Optional[Callable[[], None]]) -> AwaitedCall:
         """A call with these parameters; `called` is told of each."""
@@ -58,8 +58,8 @@ def awaiting(benchmark: Any) -> ContextManager[None]:
     coroutine functions. Raises TypeError for generator functions: calling one runs nothing."""
     cached = [benchmark._setup_cache] if benchmark._setup_cache is not None else []
     functions = [benchmark.func, *benchmark._setups, *benchmark._teardowns, *cached]
-    for each in functions:
-        _refuse_generators(each)
+    for function in functions:
+        _refuse_generators(function)
     return _in_loop(benchmark) if any(map(_is_coroutine, functions)) else contextlib.nullcontext()
 
 

@@ -56,14 +56,14 @@ class CudaTimeBenchmark(Benchmark):  # type: ignore[misc]
         settled = loop.propose(protocol)
         if settled is not None and number(self):
             settled = replace(settled, calls=number(self))
-        found = loop.sample(settled) if settled is not None else None
-        if settled is None or found is None:
+        samples = loop.sample(settled) if settled is not None else None
+        if settled is None or samples is None:
             raise RuntimeError(f"{self.name} waits for the device, so it has no device time: measure it as time_*")
-        why = loop.doubt(found, settled)
+        why = loop.doubt(samples, settled)
         if why:
             raise RuntimeError(f"{self.name} {why}")
         # asv takes the median of all samples; brought to the level of all lanes, that is the value of a round.
-        return {"samples": centred(found.device, found.lanes), "number": settled.calls}
+        return {"samples": centred(samples.device, samples.lanes), "number": settled.calls}
 
 
 class CudaColdBenchmark(Benchmark):  # type: ignore[misc]
@@ -96,9 +96,9 @@ class SizeBenchmark(Benchmark):  # type: ignore[misc]
         """What a second copy of the object would add, as asv defines it: what both share does not count."""
         from pympler import asizeof
 
-        found = self.func(*params)
+        value = self.func(*params)
         size: Any = asizeof.asizeof
-        return int(size([found, copy.copy(found)]) - size([found, found]))
+        return int(size([value, copy.copy(value)]) - size([value, value]))
 
 
 def load() -> List[Any]:

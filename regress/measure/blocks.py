@@ -128,11 +128,11 @@ class Blocks:
             fit = min(LAUNCHES_A_BLOCK / (calls * self.launches()), LONGEST_SPIN_S / (SPARE * sample_s))
             samples = 1 if self._prepare is not None else max(1, min(samples, int(fit)))
             spin_s = max(SPARE * samples * sample_s + 100e-6, 2 * spin_s)
-            found = self._collected(samples, calls, spin_s)
-            if isinstance(found, DeviceSamples):
-                found.retried = tried
-                return found
-            starved.append((spin_s, found))
+            block = self._collected(samples, calls, spin_s)
+            if isinstance(block, DeviceSamples):
+                block.retried = tried
+                return block
+            starved.append((spin_s, block))
             if waits_for_the_spin(starved):
                 self._waits = True
                 break

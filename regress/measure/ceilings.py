@@ -104,7 +104,7 @@ def best_s(call: Call, backend: DeviceBackend) -> float:
     loop = DeviceLoop(call, backend)
     loop.warm_up(WARMUP_S)
     rounds = [loop.sample(PROTOCOL) for _ in range(ROUNDS)]
-    values = [found.value(backend.clock_step_s) for found in rounds if found is not None and found.device]
+    values = [samples.value(backend.clock_step_s) for samples in rounds if samples is not None and samples.device]
     if not values:
         raise RuntimeError("the host is too slow to keep the device's queue full")
     return min(values)
@@ -163,8 +163,8 @@ class _Torch(_Library):
         return int(self._module.cuda.mem_get_info()[0])
 
     def dtypes(self) -> List[str]:
-        found = ["float32", "float16"]
-        return [*found, "tf32", "bfloat16"] if self._module.cuda.get_device_capability() >= AMPERE else found
+        dtypes = ["float32", "float16"]
+        return [*dtypes, "tf32", "bfloat16"] if self._module.cuda.get_device_capability() >= AMPERE else dtypes
 
     def devices(self) -> int:
         return int(self._module.cuda.device_count())

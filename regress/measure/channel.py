@@ -53,10 +53,10 @@ def receive_descriptors(connection: socket.socket, count: int) -> List[int]:
     """`count` descriptors that were sent through a Unix socket with one byte. Raises OSError if fewer arrived."""
     room = socket.CMSG_SPACE(count * array.array("i").itemsize)
     _, ancillary, _, _ = connection.recvmsg(1, room)
-    found = array.array("i")
+    descriptors = array.array("i")
     for level, kind, data in ancillary:
         if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-            found.frombytes(data[: len(data) - len(data) % found.itemsize])
-    if len(found) != count:
-        raise OSError(f"{len(found)} of {count} descriptors arrived")
-    return list(found)
+            descriptors.frombytes(data[: len(data) - len(data) % descriptors.itemsize])
+    if len(descriptors) != count:
+        raise OSError(f"{len(descriptors)} of {count} descriptors arrived")
+    return list(descriptors)

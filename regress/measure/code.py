@@ -52,18 +52,18 @@ class Code:
         module = self._module(start)
         if module is None or name not in module.defined:
             return {}
-        found: Dict[str, _Used] = {}
-        self._follow(start, {name, *SPECIAL}, function, found)
-        return {path: used.word() for path, used in sorted(found.items())}
+        by_path: Dict[str, _Used] = {}
+        self._follow(start, {name, *SPECIAL}, function, by_path)
+        return {path: used.word() for path, used in sorted(by_path.items())}
 
     # -- following names -------------------------------------------------------------------------------------------------
 
-    def _follow(self, path: str, names: Optional[Names], function: str, found: Dict[str, _Used]) -> None:
+    def _follow(self, path: str, names: Optional[Names], function: str, by_path: Dict[str, _Used]) -> None:
         """Add what these names (None: all) stand for in a file, and all that they refer to."""
         module = self._module(path)
         if module is None:
             return
-        used = found.setdefault(path, _Used())
+        used = by_path.setdefault(path, _Used())
         waiting = list(names if names is not None else module.defined)
         for at in module.effects:
             waiting += used.take(at, _dump(module.body[at]), _names(module.body[at]))
@@ -75,16 +75,16 @@ class Code:
                     for alias in node.names:
                         if name in (alias.asname or alias.name.partition(".")[0], "*") or alias.name == "*":
                             used.take(at, f"{name} {_dump(alias)}", set())
-                            self._follow_import(path, node, alias, name, function, found)
+                            self._follow_import(path, node, alias, name, function, by_path)
                 else:
                     kept = _without_others(node, function)
                     waiting += used.take(at, _dump(kept), _names(kept))
                     for text in _texts(kept):
                         for data in self._data_files().get(os.path.basename(text), ()):
-                            found.setdefault(data, _Used()).take(0, _digest(os.path.join(self._folder, data)), set())
+                            by_path.setdefault(data, _Used()).take(0, _digest(os.path.join(self._folder, data)), set())
 
     def _follow_import(
-        self, path: str, node: ast.stmt, alias: ast.alias, name: str, function: str, found: Dict[str, _Used]
+        self, path: str, node: ast.stmt, alias: ast.alias, name: str, function: str, by_path: Dict[str, _Used]
     ) -> None:
         if isinstance(node, ast.Import):
             target, wanted = self._file(alias.name.split(".")), None
@@ -96,11 +96,11 @@ class Code:
             whole = self._file([*where, alias.name])
             target = whole or self._file(where)
             wanted = None if whole else {name if alias.name == "*" else alias.name}
-        if target is not None and (wanted is not None or target not in found):
-            known = found.get(target)
+        if target is not None and (wanted is not None or target not in by_path):
+            known = by_path.get(target)
             if known is None or wanted is None or not wanted <= known.asked:
-                found.setdefault(target, _Used()).asked |= wanted or set()
-                self._follow(target, wanted, function, found)
+                by_path.setdefault(target, _Used()).asked |= wanted or set()
+                self._follow(target, wanted, function, by_path)
 
     # -- files -----------------------------------------------------------------------------------------------------------
 
@@ -109,8 +109,10 @@ class Code:
         if len(parts) < 2 or parts[0] != self._package:
             return None
         stem = os.path.join(*parts[1:])
-        found = (each for each in (f"{stem}.py", os.path.join(stem, "__init__.py")))
-        return next((each for each in found if os.path.isfile(os.path.join(self._folder, each))), None)
+        candidates = (candidate for candidate in (f"{stem}.py", os.path.join(stem, "__init__.py")))
+        return next(
+            (candidate for candidate in candidates if os.path.isfile(os.path.join(self._folder, candidate))), None
+        )
 
     def _module(self, path: str) -> Optional[_Module]:
         if path not in self._modules:
@@ -126,13 +128,13 @@ class Code:
         if self._data is None:
             self._data, seen = {}, 0
             for folder, folders, names in os.walk(self._folder):
-                folders[:] = sorted(each for each in folders if each != "__pycache__" and not each.startswith("."))
+                folders[:] = sorted(name for name in folders if name != "__pycache__" and not name.startswith("."))
                 seen += len(names)
                 if seen > MOST_DATA:
                     break
-                for each in (one for one in names if not one.endswith((".py", ".pyc"))):
-                    path = os.path.relpath(os.path.join(folder, each), self._folder)
-                    self._data.setdefault(each, []).append(path)
+                for name in (one for one in names if not one.endswith((".py", ".pyc"))):
+                    path = os.path.relpath(os.path.join(folder, name), self._folder)
+                    self._data.setdefault(name, []).append(path)
         return self._data
 
 
@@ -140,7 +142,7 @@ class _Module:
     """The statements of a module, and which of them define what."""
 
     def __init__(self, tree: ast.Module) -> None:
-        self.body = [each for each in tree.body if not _is_docstring(each) and not _is_main(each)]
+        self.body = [statement for statement in tree.body if not _is_docstring(statement) and not _is_main(statement)]
         self.defined: Dict[str, List[int]] = {}
         self.effects: List[int] = []
         """Statements that define nothing: what they do, they do for all."""
@@ -183,12 +185,12 @@ def _defined(node: ast.stmt) -> Iterator[str]:
             yield alias.asname or alias.name.partition(".")[0]
     elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-            for each in ast.walk(target):
-                if isinstance(each, ast.Attribute) and each.attr in SAID_ELSEWHERE:
-                    yield f".{each.attr}"  # of a benchmark: nobody asks for it
+            for part in ast.walk(target):
+                if isinstance(part, ast.Attribute) and part.attr in SAID_ELSEWHERE:
+                    yield f".{part.attr}"  # of a benchmark: nobody asks for it
                     break
-                if isinstance(each, ast.Name):
-                    yield each.id
+                if isinstance(part, ast.Name):
+                    yield part.id
     else:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.stmt):
@@ -202,7 +204,7 @@ def _without_others(node: ast.stmt, function: str) -> ast.stmt:
     """A class without the benchmarks that it has besides, and without what is compared by its value."""
     if not isinstance(node, ast.ClassDef):
         return node
-    kept = [each for each in node.body if not _is_other(each, function)]
+    kept = [statement for statement in node.body if not _is_other(statement, function)]
     return ast.ClassDef(
         name=node.name, bases=node.bases, keywords=node.keywords, body=kept, decorator_list=node.decorator_list
     )
@@ -218,18 +220,18 @@ def _is_other(node: ast.stmt, function: str) -> bool:
 
 def _camel(name: str) -> bool:
     """asv's other spelling: TimeSomething."""
-    starts = [each.capitalize() for each in BENCHMARK]
-    return any(name.startswith(each) and name[len(each) : len(each) + 1].isupper() for each in starts)
+    starts = [prefix.capitalize() for prefix in BENCHMARK]
+    return any(name.startswith(start) and name[len(start) : len(start) + 1].isupper() for start in starts)
 
 
 def _names(node: ast.AST) -> Names:
-    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 
 def _texts(node: ast.AST) -> Iterator[str]:
-    for each in ast.walk(node):
-        if isinstance(each, ast.Constant) and isinstance(each.value, str) and 0 < len(each.value) < 256:
-            yield each.value
+    for part in ast.walk(node):
+        if isinstance(part, ast.Constant) and isinstance(part.value, str) and 0 < len(part.value) < 256:
+            yield part.value
 
 
 def _dump(node: ast.AST) -> str:
@@ -240,7 +242,7 @@ def _dump(node: ast.AST) -> str:
             continue
         if isinstance(value, list):
             items = value[1:] if name == "body" and _is_docstring(value[0]) else value
-            texts = [_dump(each) if isinstance(each, ast.AST) else repr(each) for each in items]
+            texts = [_dump(item) if isinstance(item, ast.AST) else repr(item) for item in items]
             fields.append(f"{name}=[{','.join(texts)}]")
         else:
             fields.append(f"{name}={_dump(value) if isinstance(value, ast.AST) else repr(value)}")
@@ -258,11 +260,11 @@ def _is_main(node: ast.stmt) -> bool:
 
 
 def _digest(path: str) -> str:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     try:
         with open(path, "rb") as file:
             for block in iter(lambda: file.read(1 << 20), b""):
-                found.update(block)
+                digest.update(block)
     except OSError:
         return "unreadable"
-    return found.hexdigest()
+    return digest.hexdigest()

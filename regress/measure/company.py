@@ -21,14 +21,14 @@ class Company:
 
     def warnings(self) -> List[str]:
         """Of what was there at first, what is no evidence, because it may be one of ours."""
-        return [f"on the device when a round began: {each}" for each in self._first if each.unreliable]
+        return [f"on the device when a round began: {process}" for process in self._first if process.unreliable]
 
     def seen(self) -> Tuple[Dict[str, Any], List[str]]:
         """Facts of a case that has just been measured (`foreign_processes`), and doubts."""
         now = self._backend.processes(self._driver)
-        certain = {each.pid: str(each) for each in (*self._first, *now) if not each.unreliable}
-        known = {each.pid for each in self._first}
-        arrived = [each.pid for each in now if each.unreliable and each.pid not in known]
+        certain = {process.pid: str(process) for process in (*self._first, *now) if not process.unreliable}
+        known = {process.pid for process in self._first}
+        arrived = [process.pid for process in now if process.unreliable and process.pid not in known]
         facts = {"foreign_processes": list(certain.values())} if certain else {}
         if len(arrived) <= self._ours:
             return facts, []

@@ -81,20 +81,20 @@ def wants_energy(benchmark: Any) -> bool:
 
 def reset_of(benchmark: Any) -> Optional[Call]:
     """The benchmark's `reset`, which puts inputs back before each sample on the device; None if it has none."""
-    found: Optional[Call] = _method(benchmark, "reset")
-    return found
+    reset: Optional[Call] = _method(benchmark, "reset")
+    return reset
 
 
 def bound(benchmark: Any) -> Call:
     """The benchmark's function with its parameters."""
-    params, func, each = benchmark._build_params(), benchmark.func, redone_setup(benchmark) is not None
+    params, func, redone = benchmark._build_params(), benchmark.func, redone_setup(benchmark) is not None
 
     def called() -> None:
         benchmark._used = True
 
     if isinstance(func, Awaited):
-        return func.call(params, called if each else None)
-    if not each:
+        return func.call(params, called if redone else None)
+    if not redone:
         return (lambda: func(*params)) if params else func
 
     def call() -> object:
@@ -159,17 +159,17 @@ def ready(benchmark: Any) -> Optional[Call]:
 
 def work(benchmark: Any) -> Dict[str, float]:
     """`bytes` and `flops` of one call, as far as they are declared, as a number or a function of the parameters."""
-    found: Dict[str, float] = {}
+    declared: Dict[str, float] = {}
     for name in ("bytes", "flops"):
         amount = first_attr([benchmark.func, *benchmark._attr_sources], name, None)
         if amount is not None:
-            found[name] = float(amount(*benchmark._build_params()) if callable(amount) else amount)
-    return found
+            declared[name] = float(amount(*benchmark._build_params()) if callable(amount) else amount)
+    return declared
 
 
 def _method(benchmark: Any, name: str) -> Any:
     """The function or method of that name, bound to the benchmark's parameters, or None."""
     sources: List[Any] = [source for source in benchmark._attr_sources if not isinstance(source, ModuleType)]
-    found = first_attr(sources, name, None)
+    method = first_attr(sources, name, None)
     params = benchmark._build_params()
-    return None if found is None else (lambda: found(*params))
+    return None if method is None else (lambda: method(*params))

@@ -124,10 +124,10 @@ class _Stretches:
 
     def hook(self, name: str, original: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
         self.end()
-        found = really(name, original, args, kwargs)
+        result = really(name, original, args, kwargs)
         self.names.append(name)
         self.begin()
-        return found
+        return result
 
     def needed(self) -> range:
         """Indices of the synchronizes that have device work of the call both ahead of them and behind them."""

@@ -157,7 +157,7 @@ class ForkServer:
         """Side effects of importing the suite's last module. Its benchmarks may wait for a thread of it; no trial would show
         that, and in a fork they would wait forever."""
         self._inspect()
-        alive = [each.name for each in threading.enumerate() if each is not threading.main_thread()]
+        alive = [thread.name for thread in threading.enumerate() if thread is not threading.main_thread()]
         if alive and not self._unforkable:
             threads = "the threads" if len(alive) > 1 else "the thread"
             self._unforkable = f"{self._importing} starts {threads} {', '.join(alive)} when it is imported"
@@ -254,22 +254,22 @@ def _adopt_orphans() -> None:
 
 def _children() -> Set[int]:
     """Processes whose parent this one is; none if there is no /proc."""
-    found, own = set(), str(os.getpid())
+    children, own = set(), str(os.getpid())
     for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
         if name.isdigit():
             with contextlib.suppress(OSError, IndexError):
                 with open(f"/proc/{name}/stat") as stat:
                     if stat.read().rpartition(")")[2].split()[1] == own:
-                        found.add(int(name))
-    return found
+                        children.add(int(name))
+    return children
 
 
 def _ended(pid: int) -> Optional[int]:
     try:
-        found, status = os.waitpid(pid, os.WNOHANG)
+        ended, status = os.waitpid(pid, os.WNOHANG)
     except ChildProcessError:
         return 0
-    if not found:
+    if not ended:
         return None
     return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 

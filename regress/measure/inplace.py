@@ -67,9 +67,9 @@ def settled(
         return measure()
     try:
         if not look.unlike():
-            found = measure()
+            result = measure()
             if not late or look.first_s > LONG_CALL_S or not look.unlike(late=True):
-                return found
+                return result
     except DeviceError:
         raise
     except Exception:
@@ -136,14 +136,14 @@ class _Look:
 
     def _alike(self, late: bool) -> Tuple[float, float, bool]:
         """The least and the most that a call takes which does the work of a repeated one, and whether several threads work."""
-        began, of_others_s, found = time.monotonic(), others_s(), [self._repeat()]
-        while len(found) < REPEATED and time.monotonic() - began < REPEATED_S:
-            found.append(self._repeat())
+        began, of_others_s, calls_s = time.monotonic(), others_s(), [self._repeat()]
+        while len(calls_s) < REPEATED and time.monotonic() - began < REPEATED_S:
+            calls_s.append(self._repeat())
         of_others_s = others_s() - of_others_s
-        several = of_others_s > SEEN_S and several_threads(sum(found) * self._repeat.calls, of_others_s)
-        found.sort()
-        outer = int(len(found) == REPEATED)
-        low, high = found[outer], found[-1 - outer]
+        several = of_others_s > SEEN_S and several_threads(sum(calls_s) * self._repeat.calls, of_others_s)
+        calls_s.sort()
+        outer = int(len(calls_s) == REPEATED)
+        low, high = calls_s[outer], calls_s[-1 - outer]
         unlike = UNLIKE_LATE if late else min(max(UNLIKE, high / max(low, LEAST_S)), UNLIKE_LATE)
         seen_s = SEEN_S / self._repeat.calls
         several &= self._repeat.clock.real_clock
@@ -170,7 +170,7 @@ class _ByHost(HostWindows):
 
 def _made_by(benchmark: Any) -> Iterator[object]:
     """Where setup may have put what it has made: the instance, and the globals that it and the call name."""
-    functions = [each.function if isinstance(each, Awaited) else each for each in (benchmark.func, *benchmark._setups)]
+    functions = [call.function if isinstance(call, Awaited) else call for call in (benchmark.func, *benchmark._setups)]
     yield getattr(functions[0], "__self__", None)
     for function in functions:
         code = getattr(function, "__code__", None)

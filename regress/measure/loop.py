@@ -173,10 +173,10 @@ class DeviceLoop(Blocks):
 
     def sample(self, protocol: Protocol) -> Optional[DeviceSamples]:
         """Blocks on each lane in turn until there are enough samples; None if the queue cannot be kept full."""
-        found, warm = DeviceSamples(), set()
+        sampled, warm = DeviceSamples(), set()
         lanes = self._backend.lanes(protocol.lanes)
         while True:
-            left = protocol.samples_max - len(found.device) - found.invalid
+            left = protocol.samples_max - len(sampled.device) - sampled.invalid
             share, rest = divmod(min(self._affordable(protocol), left), len(lanes))
             for lane, stream in enumerate(lanes):
                 samples = share + (lane < rest)
@@ -186,35 +186,38 @@ class DeviceLoop(Blocks):
                 warm.add(lane)
                 if isinstance(block, Starved):
                     # A host that became too slow half way takes nothing from the blocks that were full.
-                    found.cut = True
-                    return found if len(found.device) >= FEWEST else None
-                found.add(block, lane)
-            taken = len(found.device) + found.invalid
-            if taken >= protocol.samples_max or enough(centred(found.device, found.lanes), protocol):
-                found.trend = self._trend(found, lanes, protocol.calls)
-                return found
+                    sampled.cut = True
+                    return sampled if len(sampled.device) >= FEWEST else None
+                sampled.add(block, lane)
+            taken = len(sampled.device) + sampled.invalid
+            if taken >= protocol.samples_max or enough(centred(sampled.device, sampled.lanes), protocol):
+                sampled.trend = self._trend(sampled, lanes, protocol.calls)
+                return sampled
 
-    def _trend(self, found: DeviceSamples, lanes: Sequence[ContextManager[object]], calls: int) -> Optional[float]:
+    def _trend(self, samples: DeviceSamples, lanes: Sequence[ContextManager[object]], calls: int) -> Optional[float]:
         """How far the call's level has moved since its first samples; None if unknown.
 
         Each lane is sampled at a different time, so a difference between lanes may be one of time: the first lane is measured
         once more, and those samples count for nothing else.
         """
         if len(lanes) == 1:
-            ends = len(found.device) // 4
-            first, last = found.device[:ends], found.device[len(found.device) - ends :]
+            ends = len(samples.device) // 4
+            first, last = samples.device[:ends], samples.device[len(samples.device) - ends :]
         else:
-            first = [each for each, _ in itertools.takewhile(lambda pair: not pair[1], zip(found.device, found.lanes))]
+            first = [
+                seconds
+                for seconds, _ in itertools.takewhile(lambda pair: not pair[1], zip(samples.device, samples.lanes))
+            ]
             block = self._on(lanes[0], max(1, len(first)), calls, first=False)
             last = [] if isinstance(block, Starved) else block.device
         return math.log(statistics.median(last) / statistics.median(first)) if first and last else None
 
-    def doubt(self, found: DeviceSamples, protocol: Protocol) -> str:
+    def doubt(self, samples: DeviceSamples, protocol: Protocol) -> str:
         """Why the samples are no device time of the call, in words; empty if they are."""
         step_s, calls = self._backend.clock_step_s, protocol.calls
-        if found.invalid >= len(found.device):
-            return f"no device work was seen: {found.invalid} event times are invalid"
-        value_s = found.value(step_s, calls)
+        if samples.invalid >= len(samples.device):
+            return f"no device work was seen: {samples.invalid} event times are invalid"
+        value_s = samples.value(step_s, calls)
         if value_s * calls < step_s:
             return "no device work was seen: the windows are as short as empty ones"
         return ESCAPES if self.escapes(calls, value_s) else ""

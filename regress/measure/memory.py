@@ -56,8 +56,8 @@ def memory_of_call(
         for _ in range(LEAK_CALLS):
             once()
         left = settled() - dropped
-    found = {"peak_memory": peak, "output_memory": held - dropped, "left_memory": left}
-    return {name: _bytes(max(0, number), probe.exact) for name, number in found.items()}
+    numbers = {"peak_memory": peak, "output_memory": held - dropped, "left_memory": left}
+    return {name: _bytes(max(0, number), probe.exact) for name, number in numbers.items()}
 
 
 def _bytes(number: int, exact: bool) -> Measured:

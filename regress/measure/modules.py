@@ -53,7 +53,7 @@ def _left_out(folder: str, names: List[str], is_benchmark: Callable[[str], bool]
             continue
         if ending == ".py" and os.path.isfile(path) and _holds_benchmarks(path, is_benchmark):
             yield entry, "Python cannot import a file with a dot in its name; rename it"
-        elif os.path.isdir(path) and any(_holds_benchmarks(each, is_benchmark) for each in _sources(path)):
+        elif os.path.isdir(path) and any(_holds_benchmarks(source, is_benchmark) for source in _sources(path)):
             yield f"{entry}/", "it has no __init__.py, so nothing in it is imported; add an empty one"
 
 

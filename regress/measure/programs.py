@@ -40,10 +40,10 @@ def _program(name: str, owner: Any, folder: str) -> Program:
     if len(names) != len(params):
         raise ValueError(f"it has {len(params)} params and {len(names)} param_names")
     env = getattr(owner, "env", {})
-    if not isinstance(env, dict) or not all(isinstance(each, str) for pair in env.items() for each in pair):
+    if not isinstance(env, dict) or not all(isinstance(word, str) for pair in env.items() for word in pair):
         raise ValueError("its env is not a dict of strings")
     timeout, (file, line) = getattr(owner, "timeout", None), source_of(owner, folder)
-    declared = {each: getattr(owner, each, None) for each in DECIDING}
+    declared = {attribute: getattr(owner, attribute, None) for attribute in DECIDING}
     return Program(
         name=name,
         command=command,
@@ -52,11 +52,11 @@ def _program(name: str, owner: Any, folder: str) -> Program:
         cwd=str(getattr(owner, "cwd", "")),
         env=env,
         params=params,
-        param_names=[str(each) for each in names],
+        param_names=[str(param) for param in names],
         mapping=dict(getattr(owner, "mapping", {})),
         timeout_s=float(timeout) if isinstance(timeout, (int, float)) else None,
         version=_version(owner),
-        declared={each: value for each, value in declared.items() if value is not None and is_plain(value)},
+        declared={attribute: value for attribute, value in declared.items() if value is not None and is_plain(value)},
         file=file,
         line=line,
     )
@@ -64,7 +64,7 @@ def _program(name: str, owner: Any, folder: str) -> Program:
 
 def _words(owner: Any, name: str) -> List[str]:
     words = getattr(owner, name, [])
-    if not isinstance(words, (list, tuple)) or not all(isinstance(each, str) for each in words):
+    if not isinstance(words, (list, tuple)) or not all(isinstance(word, str) for word in words):
         raise ValueError(f"its {name} is not a list of words")
     return list(words)
 
@@ -74,10 +74,10 @@ def _axes(params: Any) -> List[List[str]]:
     if not isinstance(params, (list, tuple)):
         raise ValueError("its params are not a list")
     axes: Sequence[Any] = params if params and all(isinstance(axis, (list, tuple)) for axis in params) else [params]
-    found = [[str(value) for value in axis] for axis in axes if axis]
-    if any(len(set(axis)) < len(axis) for axis in found):
+    texts = [[str(value) for value in axis] for axis in axes if axis]
+    if any(len(set(axis)) < len(axis) for axis in texts):
         raise ValueError("a parameter has the same value twice")
-    return found
+    return texts
 
 
 def _version(owner: Any) -> str:

@@ -37,7 +37,7 @@ class Ranks:
         EOFError where the driver has gone."""
         if self._channel is None:
             return list(values)
-        self._channel.send(Meets(where, [float(each) for each in values]))
+        self._channel.send(Meets(where, [float(value) for value in values]))
         answer = self._channel.receive()
         if not isinstance(answer, Meeting):
             raise EOFError("the driver has gone")

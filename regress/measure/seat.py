@@ -37,7 +37,7 @@ class Seat:
 
     def windows(self, metric: str, windows: HostWindows) -> List[Window]:
         """Windows of this process, taken as the driver says; it is asked first."""
-        found: List[Window] = []
+        collected: List[Window] = []
         asked = time.perf_counter()
         self._channel.send(Ready(metric))
         while not isinstance(command := self._channel.receive(), Enough):
@@ -45,15 +45,15 @@ class Seat:
             if not isinstance(command, TakeWindows):
                 raise EOFError("the driver has gone")
             taken, busy = self._taken(command.order, windows)
-            found += taken
+            collected += taken
             asked = time.perf_counter()
-            self._channel.send(Taken([each.wall_s for each in taken], [each.net_s for each in taken], busy))
+            self._channel.send(Taken([window.wall_s for window in taken], [window.net_s for window in taken], busy))
         self.waited_s += time.perf_counter() - asked
-        return found
+        return collected
 
     def _taken(self, order: Sequence[int], windows: HostWindows) -> Tuple[List[Window], float]:
         """The windows, and the share of the time at others' turns in which this process computed all the same."""
-        found: List[Window] = []
+        own: List[Window] = []
         waited_s = computed_s = 0.0
         for place, whose in enumerate(order):
             if whose != self._number:
@@ -63,12 +63,12 @@ class Seat:
                 os.read(self._turn, 1)
                 waited_s += time.perf_counter() - start
                 computed_s += others_s() - before_s
-            found.append(windows.take())
+            own.append(windows.take())
             if place + 1 < len(order) and order[place + 1] != self._number:
                 windows.rest()
                 os.write(self._hands[order[place + 1]], b".")
         self.waited_s += waited_s
-        return found, computed_s / waited_s if waited_s > LEAST_WAITED_S else 0.0
+        return own, computed_s / waited_s if waited_s > LEAST_WAITED_S else 0.0
 
 
 def _close(descriptors: Sequence[int]) -> None:

@@ -188,11 +188,11 @@ def at_work() -> Iterator[List[str]]:
     """The list holds, once this is closed, the threads that were started meanwhile and are still working. Nothing but the end
     of the process ends them."""
     known = set(threading.enumerate())
-    found: List[str] = []
+    names: List[str] = []
     try:
-        yield found
+        yield names
     finally:
-        found += _busy(set(threading.enumerate()) - known)
+        names += _busy(set(threading.enumerate()) - known)
 
 
 def _busy(threads: Set[threading.Thread]) -> List[str]:
@@ -207,11 +207,11 @@ def _busy(threads: Set[threading.Thread]) -> List[str]:
 def _wanted_s(threads: Set[threading.Thread]) -> Dict[str, float]:
     """By name, without the numbers that Python counts up, the seconds for which threads have run or waited for a processor.
     Empty if the system does not tell; Linux does."""
-    found: Dict[str, float] = {}
+    seconds: Dict[str, float] = {}
     for thread in threads:
         with contextlib.suppress(OSError, ValueError):  # it has ended
             with open(f"/proc/self/task/{thread.native_id}/schedstat") as file:
                 ran_ns, waited_ns, _ = map(int, file.read().split())
             name = re.sub(r"[-_]\d+", "", thread.name)
-            found[name] = found.get(name, 0.0) + (ran_ns + waited_ns) * 1e-9
-    return found
+            seconds[name] = seconds.get(name, 0.0) + (ran_ns + waited_ns) * 1e-9
+    return seconds

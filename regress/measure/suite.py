@@ -114,20 +114,20 @@ class Suite:
                 problems += recipe.doubled(benchmark.name, self._found[benchmark.name])
                 return
             self._choose_protocol(benchmark)
-            found = build(
+            definition = build(
                 Benchmark, dataclasses.asdict(describe(benchmark, self.folder, self._used_by(recipe, benchmark)))
             )
-            if writable(found.name) != found.name:
-                raise ValueError(f"the name of {found.name!a} is not UTF-8")
-            if not all(found.params):
-                problems += recipe.without_cases(found)
+            if writable(definition.name) != definition.name:
+                raise ValueError(f"the name of {definition.name!a} is not UTF-8")
+            if not all(definition.params):
+                problems += recipe.without_cases(definition)
                 return
         except BaseException as error:  # a constructor that needs arguments or exits, unreadable parameters, ...
             problem = recipe.problem(error)
             if problem.where not in {known.where for known in problems}:
                 problems.append(problem)
             return
-        self._found[found.name], described[found.name] = recipe, found
+        self._found[definition.name], described[definition.name] = recipe, definition
 
     def _modules(
         self, name: str, problems: List[SuiteProblem], announce: Callable[[str], None]
@@ -222,14 +222,14 @@ class _Recipe(NamedTuple):
         """A line where another function has the name already. The same one may come twice, as modules import of each other."""
         if (self.owner, self.member) == (other.owner, other.member):
             return []
-        mine, theirs = (".".join([each.module.__name__, *each.words()]) for each in (self, other))
+        mine, theirs = (".".join([recipe.module.__name__, *recipe.words()]) for recipe in (self, other))
         return [
             SuiteProblem(mine, f"skipped: {theirs} is {name} already, by its benchmark_name or __name__", fatal=False)
         ]
 
     def refuse_imported(self) -> None:
         """Raise TypeError where something that was imported has the name of an attribute by which times are taken."""
-        sources = [each for each in (self.member, self.owner, self.module) if each is not None]
+        sources = [source for source in (self.member, self.owner, self.module) if source is not None]
         for name in (*DECLARED_SAMPLING, "timeout") if _is_benchmark(self.attribute, TimeBenchmark) else ():
             value = first_attr(sources, name, None)
             if callable(value) or isinstance(value, ModuleType):
@@ -246,9 +246,9 @@ class _Recipe(NamedTuple):
         message = f"left out: its benchmark_name is {name!r}, and {last!r} begins like no type; begin it like {self.attribute}"
         return [SuiteProblem(".".join([self.module.__name__, *self.words()]), message, fatal=False)]
 
-    def without_cases(self, found: Benchmark) -> List[SuiteProblem]:
+    def without_cases(self, benchmark: Benchmark) -> List[SuiteProblem]:
         """A line where a parameter has no values."""
-        empty = found.param_names[[bool(axis) for axis in found.params].index(False)]
+        empty = benchmark.param_names[[bool(axis) for axis in benchmark.params].index(False)]
         message = f"left out: it has no cases, because there are no values of {empty}"
         return [SuiteProblem(".".join([self.module.__name__, *self.words()]), message, fatal=False)]
 

@@ -67,27 +67,27 @@ class Visitor:
         """The unmeasured visit: whether the case works here, and the protocol this side would measure it with."""
         start, known = time.perf_counter(), len(self.late())
         forget_peak_rss()
-        found, failure, leaves = self._visit(task, self._by_method)
+        visited, failure, leaves = self._visit(task, self._by_method)
         return Proposal(
             task.name,
             task.params,
             task.side,
-            protocol=found.protocol if found is not None else None,
+            protocol=visited.protocol if visited is not None else None,
             failure=failure,
             seconds=time.perf_counter() - start,
             setup_s=self._setup_s,
-            flags=self._flags(found, leaves),
-            values=found.values if found is not None else {},
+            flags=self._flags(visited, leaves),
+            values=visited.values if visited is not None else {},
             leaves=leaves,
             late=len(self.late()) > known,
             host_bytes=peak_rss(),
-            device_share=found.device_share if found is not None else 0.0,
+            device_share=visited.device_share if visited is not None else 0.0,
         )
 
     def measure(self, task: Task) -> Round:
         """The measured visit, by the task's protocol."""
         started, start, waited_s = time.time(), time.perf_counter(), self._waited_s()
-        found, failure, leaves = self._visit(task, self._by_method)
+        visited, failure, leaves = self._visit(task, self._by_method)
         left = {"leaves": leaves} if leaves else {}
         return Round(
             name=task.name,
@@ -99,10 +99,10 @@ class Visitor:
             duration_s=time.perf_counter() - start - (self._waited_s() - waited_s),
             setup_s=self._setup_s,
             protocol=task.protocol,
-            values=found.values if found is not None else {},
+            values=visited.values if visited is not None else {},
             failure=failure,
-            facts={**(found.facts if found is not None else {}), **left, "loaded": loaded_frameworks()},
-            flags=self._flags(found, leaves),
+            facts={**(visited.facts if visited is not None else {}), **left, "loaded": loaded_frameworks()},
+            flags=self._flags(visited, leaves),
         )
 
     def _waited_s(self) -> float:
@@ -111,17 +111,21 @@ class Visitor:
 
     def record(self, asked: Record) -> CaseRecorded:
         """The case's calls under a profiler."""
-        found, failure, leaves = self._visit(
+        recorded, failure, leaves = self._visit(
             asked.task, lambda benchmark, task, started: self._recorded(benchmark, asked)
         )
-        if found is None:
+        if recorded is None:
             return CaseRecorded(failure=failure)
-        return replace(found, flags=self._flags(found, leaves), facts={**found.facts, "loaded": loaded_frameworks()})
+        return replace(
+            recorded, flags=self._flags(recorded, leaves), facts={**recorded.facts, "loaded": loaded_frameworks()}
+        )
 
     def once(self, asked: Once) -> Ran:
         """The case's calls, marked for tools from outside."""
-        found, failure, _ = self._visit(asked.task, lambda benchmark, task, started: self._once(benchmark, asked.calls))
-        return Ran(found or 0.0, failure)
+        seconds, failure, _ = self._visit(
+            asked.task, lambda benchmark, task, started: self._once(benchmark, asked.calls)
+        )
+        return Ran(seconds or 0.0, failure)
 
     def late(self) -> List[str]:
         """Modules of the frameworks that the visits have imported, in their order."""
@@ -135,10 +139,10 @@ class Visitor:
             return error if error.sticky else self._lost
         return self._lost
 
-    def _flags(self, found: Union[Visited, CaseRecorded, None], leaves: Sequence[str]) -> List[str]:
+    def _flags(self, result: Union[Visited, CaseRecorded, None], leaves: Sequence[str]) -> List[str]:
         """Doubts about the result, and side effects of the case on later ones."""
         changed = [name for name in leaves if name not in self.at_work]
-        flags = list(found.flags) if found is not None else []
+        flags = list(result.flags) if result is not None else []
         if changed:
             flags.append(f"changes {', '.join(changed)} and does not restore it; regress did")
         if self.at_work:
@@ -151,7 +155,7 @@ class Visitor:
         """The result, or why there is none, and what the case changed in the process without restoring it."""
         started = self._backend.now()
         leaves: List[List[str]] = []
-        found: Optional[T] = None
+        result: Optional[T] = None
         failure, self._setup_s = None, 0.0
         try:
             # What a module sets when it is imported is the module's, and stays: only the case's own changes are put back.
@@ -159,7 +163,7 @@ class Visitor:
             benchmark = self._suite.get(task.name)
             with restored(self._home, task.cache_dir) as changed, restored_flags() as flags, at_work() as self.at_work:
                 leaves = [flags, changed, self.at_work]  # filled when the block ends, however it does
-                found = self._set_up(benchmark, task, started, by)
+                result = self._set_up(benchmark, task, started, by)
         except Skipped as skipped:
             failure = Failure("skipped", str(skipped))
         except BaseException as error:  # whatever a benchmark raises is data
@@ -170,7 +174,7 @@ class Visitor:
             # The case is gone: what is left are imports and caches, which the next one's collections need not look through.
             gc.collect()
             gc.freeze()
-        return found if failure is None else None, failure, [name for names in leaves for name in names]
+        return result if failure is None else None, failure, [name for names in leaves for name in names]
 
     def _set_up(self, benchmark: Any, task: Task, started: float, by: By[T]) -> T:
         if needs_device(benchmark) and not self._backend.has_device:
@@ -190,7 +194,7 @@ class Visitor:
             try:
                 if set_up(benchmark):
                     raise Skipped("skipped by its setup (NotImplementedError) or by skip_params")
-                found = by(benchmark, task, started)
+                result = by(benchmark, task, started)
             except BaseException:
                 # The first error is the cause; what teardown makes of a case that failed half way is not.
                 self._end(benchmark, task, tolerant=True)
@@ -198,7 +202,7 @@ class Visitor:
             finally:
                 self._setup_s = setup_s(benchmark) - before_s
             self._end(benchmark, task)
-        return found
+        return result
 
     def _end(self, benchmark: Any, task: Task, tolerant: bool = False) -> None:
         try:
@@ -258,10 +262,10 @@ class Visitor:
 
             limit_s = asked.task.timeout_s / LOOKING
             timed = _is_timed(benchmark)
-            found = settled(benchmark, self._backend, record, limit_s, late=False) if timed else record()
+            recorded = settled(benchmark, self._backend, record, limit_s, late=False) if timed else record()
         declared, doubts = _work(benchmark)
         device = self._circumstances() if needs_device(benchmark) else {}
-        return replace(found, facts={**declared, **device}, flags=[*found.flags, *doubts])
+        return replace(recorded, facts={**declared, **device}, flags=[*recorded.flags, *doubts])
 
     def _once(self, benchmark: Any, calls: int) -> float:
         with _profilable() as profiling:

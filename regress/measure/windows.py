@@ -140,10 +140,10 @@ def others_s() -> float:
 def least_disturbed(wall_s: Sequence[float], net_s: Sequence[float]) -> List[float]:
     """Of windows that several threads work in, those in which none of them was kept waiting; the fastest quarter of all where
     there are hardly any. Seconds a call."""
-    undisturbed_s = [each for each in net_s if each > 0]
+    undisturbed_s = [net for net in net_s if net > 0]
     if len(undisturbed_s) >= FEWEST_UNDISTURBED:
         return undisturbed_s
-    fastest_s = sorted(each for each in wall_s if each > 0)
+    fastest_s = sorted(wall for wall in wall_s if wall > 0)
     return fastest_s[: max(FEWEST_UNDISTURBED, len(fastest_s) // 4)]
 
 
@@ -207,9 +207,9 @@ class HostWindows:
         self.clock.synchronize()
         self._begin()
         call = self._call
-        found = call.enter(self._awaited(call)) if isinstance(call, AwaitedCall) else self._window()
+        window = call.enter(self._awaited(call)) if isinstance(call, AwaitedCall) else self._window()
         self.clock.synchronize()
-        return Window(*ranks.most("a window", *found))
+        return Window(*ranks.most("a window", *window))
 
     def rest(self) -> None:
         """Wait until others can have their windows: until no thread of the call is still at work."""
@@ -314,7 +314,7 @@ def timed(windows: HostWindows) -> Timed:
     own_s, of_others_s = time.thread_time() - own_s, others_s() - of_others_s
     threads = ranks.any("its threads", several_threads(own_s, of_others_s))
     quiet = 0 if threads else len(calls) // 4  # few windows of several threads are not disturbed
-    call_s, take_s = (max(sorted(each)[quiet], LEAST_S) for each in (calls, takes))
+    call_s, take_s = (max(sorted(seconds)[quiet], LEAST_S) for seconds in (calls, takes))
     return Timed(call_s, max(take_s - (windows.calls - 1) * call_s, call_s), threads)
 
 
@@ -323,11 +323,11 @@ def several_threads(own_s: float, of_others_s: float) -> bool:
     return of_others_s > SEVERAL_THREADS * own_s
 
 
-def calls_of_window(found: Timed) -> int:
+def calls_of_window(timing: Timed) -> int:
     """Calls that fill a short window. One that several threads work in is shorter: it counts only if none of them was kept
     waiting."""
-    length_s = SEVERAL_WINDOW_S if found.threads else SHORT_WINDOW_S
-    return max(1, min(MOST_CALLS, round(length_s / found.call_s)))
+    length_s = SEVERAL_WINDOW_S if timing.threads else SHORT_WINDOW_S
+    return max(1, min(MOST_CALLS, round(length_s / timing.call_s)))
 
 
 def warm_calls_for(call_s: float) -> int:
@@ -336,14 +336,14 @@ def warm_calls_for(call_s: float) -> int:
 
 
 def short_windows(
-    protocol: Protocol, found: Timed, calls: int, timeout_s: float, budget_s: float, fewest: int
+    protocol: Protocol, timing: Timed, calls: int, timeout_s: float, budget_s: float, fewest: int
 ) -> Protocol:
     """The protocol with as many windows of this many calls as the budget has room for, within what the author declares of
     samples; an even number, because an order and its reverse belong together. None takes longer than `timeout_s` together."""
-    warm_calls = 0 if protocol.setup_each else warm_calls_for(found.call_s)
-    window_s = found.window_s + (calls + warm_calls - 1) * found.call_s
+    warm_calls = 0 if protocol.setup_each else warm_calls_for(timing.call_s)
+    window_s = timing.window_s + (calls + warm_calls - 1) * timing.call_s
     fewest = min(fewest, protocol.samples_max)
-    if max(found.call_s, found.window_s) > LONG_CALL_S:
+    if max(timing.call_s, timing.window_s) > LONG_CALL_S:
         budget_s, fewest = max(budget_s, LONG_TAKE_S), min(LONG_WINDOWS, fewest)
     most = max(1, min(MOST_WINDOWS, protocol.samples_max, int(timeout_s / window_s)))
     fit = min(most, max(fewest, int(min(budget_s / window_s, most))))
@@ -352,7 +352,7 @@ def short_windows(
         short_windows=True,
         warm_calls=warm_calls,
         windows=fit + fit % 2 if fit < most else fit,
-        pinned=not found.threads,
+        pinned=not timing.threads,
     )
 
 
@@ -419,12 +419,12 @@ def agreement(clock: Backend) -> Agreement:
 
 
 def _loop() -> int:
-    return sum(each * each for each in range(200))
+    return sum(number * number for number in range(200))
 
 
 def _size(differences: Sequence[float]) -> float:
     """Their standard deviation around none."""
-    return math.sqrt(sum(each * each for each in differences) / len(differences))
+    return math.sqrt(sum(difference * difference for difference in differences) / len(differences))
 
 
 # -- windows until there are enough --------------------------------------------------------------------------------------

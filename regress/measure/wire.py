@@ -723,8 +723,8 @@ def from_json(text: bytes) -> Any:
     """What `json.loads` gives, as everything takes it: text is `writable`, and a whole number of more than 64 bits is a float.
     Raises ValueError, also for what is nested too deeply."""
     try:
-        found = json.loads(text, parse_int=_whole)
-        return _writable(found) if b"\\u" in text or not text.isascii() else found
+        value = json.loads(text, parse_int=_whole)
+        return _writable(value) if b"\\u" in text or not text.isascii() else value
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 
@@ -738,9 +738,9 @@ def _writable(value: Any) -> Any:
     if isinstance(value, str):
         return writable(value)
     if isinstance(value, list):
-        return [_writable(each) for each in value]
+        return [_writable(item) for item in value]
     if isinstance(value, dict):
-        return {writable(key): _writable(each) for key, each in value.items()}
+        return {writable(key): _writable(item) for key, item in value.items()}
     return value
 
 
@@ -754,11 +754,11 @@ def decode(line: bytes, parse: Callable[[bytes], Any] = json.loads) -> Any:
     kind = MESSAGES.get(str(data.pop("is", ""))) if isinstance(data, dict) else None
     if kind is None:
         raise ValueError(f"not a message: {line[:200]!r}")
-    found = build(kind, data)
-    for metric, measured in found.values.items() if isinstance(found, (Round, Proposal)) else ():
+    message = build(kind, data)
+    for metric, measured in message.values.items() if isinstance(message, (Round, Proposal)) else ():
         if metric != TRACKED and not math.isfinite(measured.value):
             raise ValueError(f"no clock and no counter gives {metric} {measured.value}")
-    return found
+    return message
 
 
 def build(kind: Type[T], data: Any) -> T:
@@ -777,9 +777,9 @@ def build(kind: Type[T], data: Any) -> T:
             if not item.metadata["many"]:
                 value = build(inner, value)
             elif isinstance(value, dict):
-                value = {key: build(inner, each) for key, each in value.items()}
+                value = {key: build(inner, member) for key, member in value.items()}
             else:
-                value = [build(inner, each) for each in value]
+                value = [build(inner, member) for member in value]
         values[item.name] = value
     try:
         return kind(**values)
@@ -806,6 +806,6 @@ def _checked(hint: Any, value: Any, outside: bool) -> Any:
         raise ValueError(f"{str(value)[:200]!r} is not a {hint}")
     if not outside and inner:
         items: Any = value.values() if isinstance(value, dict) else value
-        for each in items:
-            _checked(inner[-1], each, outside)
+        for item in items:
+            _checked(inner[-1], item, outside)
     return value

@@ -177,14 +177,14 @@ DISTRIBUTION = re.compile(r"(.+-.+)\.(?:dist|egg)-info")
 def distributions() -> str:
     """A hash of the names and versions of everything installed, which changes whenever anything is installed or removed.
     Installations from a file or a folder are left out: that is mostly the project itself, which changes with every commit."""
-    found = set()
+    names = set()
     for place in sys.path:
         with contextlib.suppress(OSError), os.scandir(place or ".") as entries:
             for entry in entries:
                 known = DISTRIBUTION.fullmatch(entry.name)
                 if known and not os.path.exists(os.path.join(entry.path, "direct_url.json")):
-                    found.add(known[1])
-    return hashlib.sha256("\n".join(sorted(found)).encode(errors="surrogateescape")).hexdigest()[:12]
+                    names.add(known[1])
+    return hashlib.sha256("\n".join(sorted(names)).encode(errors="surrogateescape")).hexdigest()[:12]
 
 
 @functools.lru_cache(maxsize=None)
@@ -192,30 +192,30 @@ def installed() -> Mapping[str, Any]:
     """Interpreter and versions of the installed frameworks, what torch is built for (`torch_built`: "cuda 13.0", "hip 6.4",
     empty for the CPU only), and a hash of everything installed. Nothing is imported to find out. Cached, because a fork server
     asks once for all its children."""
-    found: Dict[str, Any] = {"python": platform.python_version(), "implementation": platform.python_implementation()}
-    found["installed"] = distributions()
+    versions: Dict[str, Any] = {"python": platform.python_version(), "implementation": platform.python_implementation()}
+    versions["installed"] = distributions()
     for name in FRAMEWORKS:
         try:
-            found[name] = importlib.metadata.version(name)
+            versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
-    if "torch" in found:
+    if "torch" in versions:
         with contextlib.suppress(DeviceError, ValueError):  # of one that cannot be imported
-            found["torch_built"] = " ".join(built_for()).strip()
-    return found
+            versions["torch_built"] = " ".join(built_for()).strip()
+    return versions
 
 
 def facts(backend: Backend) -> Dict[str, Any]:
     """Installed packages, processors and the device."""
-    found: Dict[str, Any] = dict(installed())
-    found["cpus"] = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    about: Dict[str, Any] = dict(installed())
+    about["cpus"] = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "CUDA_VISIBLE_DEVICES"):
         if variable in os.environ:
-            found[variable] = os.environ[variable]
+            about[variable] = os.environ[variable]
     if not backend.has_device:
-        found["no_device"] = backend.why_no_device
-    found.update(backend.facts())
-    return found
+        about["no_device"] = backend.why_no_device
+    about.update(backend.facts())
+    return about
 
 
 def converse(channel: Channel, opening: Open, imported: Optional[Imported] = None, seat: Sequence[int] = ()) -> int:

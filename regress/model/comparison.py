@@ -158,7 +158,7 @@ class Comparison:
         would have it be."""
         if self.pairs is not None:
             return self.pairs.spread / math.sqrt(2)
-        sides = [each.spread for each in (self.base, self.head) if each is not None]
+        sides = [summary.spread for summary in (self.base, self.head) if summary is not None]
         return math.sqrt(sum(spread * spread for spread in sides) / len(sides))
 
     @property

@@ -139,13 +139,13 @@ class Explained:
         affect it: whatever kernels and copies do not account for is gaps between launches, and what a profile does not show.
         Other times include the device waiting for the host, as the profiles have it.
         """
-        found = self.explanation
-        if found is None:
+        explanation = self.explanation
+        if explanation is None:
             return {}
-        work = {"kernels": found.kernels_s, "copies": found.copies_s}
+        work = {"kernels": explanation.kernels_s, "copies": explanation.copies_s}
         if self.comparison.metric.name == "gpu_time" and self.whole_s is not None:
             return {**work, "the rest": self.whole_s - sum(work.values())}
-        return {**work, "idle": found.idle_s, "unexplained": found.unexplained_s}
+        return {**work, "idle": explanation.idle_s, "unexplained": explanation.unexplained_s}
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ class Standing:
             return "nothing measured"
         if len(self.leaders) > 1:
             return "no difference shown"
-        return "fastest" if sum(each.summary is not None for each in self.contenders) > 1 else "alone"
+        return "fastest" if sum(contender.summary is not None for contender in self.contenders) > 1 else "alone"
 
     @property
     def fastest(self) -> str:
@@ -58,7 +58,11 @@ class Standing:
     @property
     def next(self) -> Contender | None:
         """The one with the smallest time but the first."""
-        timed = sorted((each.summary.center, at) for at, each in enumerate(self.contenders) if each.summary is not None)
+        timed = sorted(
+            (contender.summary.center, at)
+            for at, contender in enumerate(self.contenders)
+            if contender.summary is not None
+        )
         return self.contenders[timed[1][1]] if len(timed) > 1 else None
 
 
@@ -104,4 +108,4 @@ class Implementations:
     @property
     def rest_names(self) -> tuple[str, ...]:
         """Of the parameters that are neither the implementation nor the size."""
-        return tuple(each for each in self.param_names if each != self.size)
+        return tuple(name for name in self.param_names if name != self.size)

@@ -80,4 +80,4 @@ class Metered:
 
     @property
     def seconds(self) -> float:
-        return sum(each.seconds for each in self.kernels)
+        return sum(kernel.seconds for kernel in self.kernels)

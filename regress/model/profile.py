@@ -196,4 +196,4 @@ class CallProfile:
 
     def label(self, name: str) -> str:
         """A kernel's name for people."""
-        return next((each.label for each in (*self.kernels, *self.copies) if each.name == name), name)
+        return next((kernel.label for kernel in (*self.kernels, *self.copies) if kernel.name == name), name)

@@ -91,7 +91,7 @@ class Series:
     @cached_property
     def values(self) -> tuple[float | None, ...]:
         """The median of the round values of each; None without a value."""
-        return tuple((each[0] if len(each) == 1 else median(each)) if each else None for each in self.rounds)
+        return tuple((rounds[0] if len(rounds) == 1 else median(rounds)) if rounds else None for rounds in self.rounds)
 
     @cached_property
     def curve(self) -> tuple[float | None, ...]:
@@ -108,26 +108,27 @@ class Series:
             return self.rounds
         moved = zip(self.rounds, self.values, self.curve, strict=True)
         return tuple(
-            tuple(each * value / read for each in rounds) if value and read else rounds for rounds, read, value in moved
+            tuple(round * value / read for round in rounds) if value and read else rounds
+            for rounds, read, value in moved
         )
 
     @cached_property
     def by_way(self) -> dict[Way, list[int]]:
         """Which items of the columns have values measured in that way. Those beside the line are left out unless there are no
         others."""
-        found: dict[Way, list[int]] = {}
+        ways: dict[Way, list[int]] = {}
         before: Way | None = None
         own: list[int] = []
         for index, (way, rounds) in enumerate(zip(self.ways, self.rounds, strict=True)):
             if rounds:
                 if way is not before:  # most are the very object: a long key is not hashed again
-                    before, own = way, found.setdefault(way, [])
+                    before, own = way, ways.setdefault(way, [])
                 own.append(index)
         if self.beside:
             return {
-                way: [each for each in own if self.at[each] not in self.beside] or own for way, own in found.items()
+                way: [place for place in own if self.at[place] not in self.beside] or own for way, own in ways.items()
             }
-        return found
+        return ways
 
 
 @dataclass(frozen=True)
@@ -228,18 +229,18 @@ class Shift:
     @property
     def benchmarks(self) -> tuple[str, ...]:
         """Their names."""
-        return tuple(dict.fromkeys(each.case.name for each in self.changes))
+        return tuple(dict.fromkeys(change.case.name for change in self.changes))
 
     @property
     def new(self) -> bool:
         """Whether this report raises the alarm for any of it."""
-        return any(each.new for each in self.changes)
+        return any(change.new for change in self.changes)
 
 
 def outside(changes: Iterable[Changed], shifts: Iterable[Shift]) -> list[Changed]:
     """The changes that are separate events."""
-    shifted = {id(each) for shift in shifts for each in shift.changes}
-    return [each for each in changes if id(each) not in shifted]
+    shifted = {id(change) for shift in shifts for change in shift.changes}
+    return [change for change in changes if id(change) not in shifted]
 
 
 @dataclass(frozen=True)

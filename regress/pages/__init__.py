@@ -556,20 +556,20 @@ class PageIndex:
     @property
     def open(self) -> tuple[Event, ...]:
         """The regressions that are open, all places together, as the overview counts them."""
-        return tuple(each for each in self.events if each.gates and each.large and each.state == "open")
+        return tuple(event for event in self.events if event.gates and event.large and event.state == "open")
 
     @property
     def told(self) -> bool:
         """Whether any measured case can be judged."""
-        counted = {status for each in self.counts for status, cases in each.items() if cases}
+        counted = {status for count in self.counts for status, cases in count.items() if cases}
         return not counted <= {"undecided", "failed", "gone"}
 
     @property
     def stopped(self) -> tuple[PageBroken, ...]:
         """What gave numbers and gives none any more, the newest first; of a case in several places the earliest."""
-        found = [each for each in self.broken if each.open and each.good is not None]
-        found.sort(key=lambda each: -each.first)
-        return tuple({(each.benchmark, each.params): each for each in found}.values())
+        stopped = [case for case in self.broken if case.open and case.good is not None]
+        stopped.sort(key=lambda case: -case.first)
+        return tuple({(case.benchmark, case.params): case for case in stopped}.values())
 
 
 @dataclass(frozen=True)

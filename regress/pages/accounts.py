@@ -18,14 +18,14 @@ UNKNOWN = "no cause is recognized"
 def explained_in(project: Project) -> Mapping[str, Sequence[KeptExplanation]]:
     """The explanations of each benchmark: those in results_dir, and those that checks on this machine left in the cache."""
     newest: dict[tuple[str, ...], KeptExplanation] = {}
-    for each in (*explanations_in(project.config.results_dir), *explanations_in(project.cache / "history")):
-        about = each.found.comparison
-        key = (each.base, each.head, each.machine, each.environment, str(about.case), about.metric.name)
-        newest[key] = max(each, newest.get(key, each), key=lambda one: one.date)
-    found: dict[str, list[KeptExplanation]] = {}
-    for _, each in sorted(newest.items()):
-        found.setdefault(each.found.case.name, []).append(each)
-    return found
+    for kept in (*explanations_in(project.config.results_dir), *explanations_in(project.cache / "history")):
+        about = kept.found.comparison
+        key = (kept.base, kept.head, kept.machine, kept.environment, str(about.case), about.metric.name)
+        newest[key] = max(kept, newest.get(key, kept), key=lambda one: one.date)
+    by_name: dict[str, list[KeptExplanation]] = {}
+    for _, kept in sorted(newest.items()):
+        by_name.setdefault(kept.found.case.name, []).append(kept)
+    return by_name
 
 
 class Accounts:
@@ -34,39 +34,39 @@ class Accounts:
     An explanation accounts for a change if every commit between its sides may be to blame. Failing that, one will do that
     has all commits that may be to blame between its sides, and others too."""
 
-    def __init__(self, found: Iterable[KeptExplanation], branch: Branch) -> None:
+    def __init__(self, explanations: Iterable[KeptExplanation], branch: Branch) -> None:
         self._branch, at = branch, branch.position
-        there = [each for each in found if each.base in at and each.head in at]
-        self._found = sorted(there, key=lambda each: (-at[each.head], -at[each.base], -each.date))
-        self._commits = {sha: branch.all[at[sha]] for each in there for sha in (each.base, each.head)}
-        self._between = [self._suspects(each.base, each.head) for each in self._found]
+        there = [kept for kept in explanations if kept.base in at and kept.head in at]
+        self._found = sorted(there, key=lambda kept: (-at[kept.head], -at[kept.base], -kept.date))
+        self._commits = {sha: branch.all[at[sha]] for kept in there for sha in (kept.base, kept.head)}
+        self._between = [self._suspects(kept.base, kept.head) for kept in self._found]
         """Empty where it was explained backwards."""
 
     def _suspects(self, good: str, last: str) -> frozenset[str]:
-        return frozenset(each.sha for each in self._branch.suspects(good, last))
+        return frozenset(commit.sha for commit in self._branch.suspects(good, last))
 
     @property
     def shown(self) -> tuple[Account, ...]:
         """All of them, as data of the page."""
         return tuple(
             Account(
-                params=", ".join(each.found.case.params),
-                metric=each.found.comparison.metric.name,
-                machine=each.machine,
-                environment=each.environment,
-                base=self._branch.shown(self._commits[each.base]),
-                head=self._branch.shown(self._commits[each.head]),
-                date=each.date,
-                found=each.found,
+                params=", ".join(kept.found.case.params),
+                metric=kept.found.comparison.metric.name,
+                machine=kept.machine,
+                environment=kept.environment,
+                base=self._branch.shown(self._commits[kept.base]),
+                head=self._branch.shown(self._commits[kept.head]),
+                date=kept.date,
+                found=kept.found,
             )
-            for each in self._found
+            for kept in self._found
         )
 
     def of_event(self, event: Event, where: Where) -> Event:
         """The event with its cause, preferably of the case that stands for it and from the place where it was largest."""
         if not self._found:
             return event
-        alike = [at for at, each in enumerate(self._found) if _is_of(each, event.metric, event.moved)]
+        alike = [at for at, kept in enumerate(self._found) if _is_of(kept, event.metric, event.moved)]
         return event._replace(told=self._best(alike, event, event.params, where))
 
     def of_line(self, line: Line, where: Where) -> Line:
@@ -78,8 +78,8 @@ class Accounts:
         for change in line.changes:
             alike = [
                 at
-                for at, each in enumerate(self._found)
-                if _is_of(each, line.metric, change.moved) and each.found.case.params == line.params
+                for at, kept in enumerate(self._found)
+                if _is_of(kept, line.metric, change.moved) and kept.found.case.params == line.params
             ]
             changes.append(replace(change, told=self._best(alike, change, params, where)))
         return replace(line, changes=tuple(changes))
@@ -90,23 +90,23 @@ class Accounts:
             return None
         commits = self._branch.commits
         blamed = self._suspects(commits[change.good].sha, commits[change.last].sha)
-        told = [each for at in alike if (each := self._told(at, blamed, params, where)) is not None]
+        told = [candidate for at in alike if (candidate := self._told(at, blamed, params, where)) is not None]
         return min(told, key=self._rank, default=None)
 
     def _told(self, at: int, blamed: frozenset[str], params: str, where: Where) -> Told | None:
-        between, each = self._between[at], self._found[at]
+        between, kept = self._between[at], self._found[at]
         if not between or not (between <= blamed or blamed <= between):
             return None
-        causes = each.found.explanation.causes if each.found.explanation is not None else ()
+        causes = kept.found.explanation.causes if kept.found.explanation is not None else ()
         machine, _, environment = where
-        other = [word for word, own in ((each.machine, machine), (each.environment, environment)) if word != own]
-        own = ", ".join(each.found.case.params)
+        other = [word for word, own in ((kept.machine, machine), (kept.environment, environment)) if word != own]
+        own = ", ".join(kept.found.case.params)
         return Told(
             at=at,
             text=causes[0].text if causes else UNKNOWN,
             confidence=causes[0].confidence if causes else "",
-            base=each.base[:SHA_DIGITS],
-            head=each.head[:SHA_DIGITS],
+            base=kept.base[:SHA_DIGITS],
+            head=kept.head[:SHA_DIGITS],
             wider=not between <= blamed,
             params=own if own != params else "",
             where=" ".join(other),
@@ -114,12 +114,12 @@ class Accounts:
 
     def _rank(self, told: Told) -> tuple[bool, bool, bool, int, float, float]:
         """Sorts the explanations of one change, the closest first."""
-        each, size = self._found[told.at], len(self._between[told.at])
-        ratio = each.found.comparison.ratio
+        kept, size = self._found[told.at], len(self._between[told.at])
+        ratio = kept.found.comparison.ratio
         moved = abs(math.log(ratio)) if ratio else 0.0
-        return told.wider, bool(told.params), bool(told.where), size, -moved, -each.date
+        return told.wider, bool(told.params), bool(told.where), size, -moved, -kept.date
 
 
-def _is_of(each: KeptExplanation, metric: str, moved: str) -> bool:
-    about = each.found.comparison
+def _is_of(kept: KeptExplanation, metric: str, moved: str) -> bool:
+    about = kept.found.comparison
     return about.metric.name == metric and str(about.verdict) == moved

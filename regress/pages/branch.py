@@ -38,18 +38,20 @@ class Branch:
     @cached_property
     def at(self) -> dict[str, int]:
         """Index among the commits with results."""
-        return {each.sha: index for index, each in enumerate(self.commits)}
+        return {commit.sha: index for index, commit in enumerate(self.commits)}
 
     @cached_property
     def position(self) -> dict[str, int]:
         """Index among all commits."""
-        return {each.sha: index for index, each in enumerate(self.all)}
+        return {commit.sha: index for index, commit in enumerate(self.all)}
 
     @cached_property
     def releases(self) -> tuple[Release, ...]:
         """The releases that have measured commits, the oldest first."""
-        places = [self.position[each.sha] for each in self.commits]
-        found = sorted((self.position[sha], sha, names) for sha, names in self.released.items() if sha in self.position)
+        places = [self.position[commit.sha] for commit in self.commits]
+        placed = sorted(
+            (self.position[sha], sha, names) for sha, names in self.released.items() if sha in self.position
+        )
         return tuple(
             Release(
                 names[-1],
@@ -57,7 +59,7 @@ class Branch:
                 self.commits[at].sha == sha,
                 names[-1] in self.tags.get(sha, ()),
             )
-            for place, sha, names in found
+            for place, sha, names in placed
             if places[0] <= place <= places[-1]
         )
 
@@ -65,7 +67,7 @@ class Branch:
     def last(self) -> Release | None:
         """The last release before the newest commit with results: what the newest values are compared with."""
         newest = len(self.commits) - 1
-        return next((each for each in reversed(self.releases) if each.at < newest), None)
+        return next((release for release in reversed(self.releases) if release.at < newest), None)
 
     @property
     def reference(self) -> int:
@@ -79,13 +81,15 @@ class Branch:
 
     @cached_property
     def _fingerprints(self) -> dict[str, str]:
-        words, found = {}, hashlib.sha256(str(self.reference).encode())
-        for each in self.all:
-            found.update(
-                repr((each.sha, each.sha in self.at, self.tags.get(each.sha), self.released.get(each.sha))).encode()
+        words, digest = {}, hashlib.sha256(str(self.reference).encode())
+        for commit in self.all:
+            digest.update(
+                repr(
+                    (commit.sha, commit.sha in self.at, self.tags.get(commit.sha), self.released.get(commit.sha))
+                ).encode()
             )
-            if each.sha in self.at:
-                words[each.sha] = found.hexdigest()
+            if commit.sha in self.at:
+                words[commit.sha] = digest.hexdigest()
         return words
 
     def suspects(self, good: str, last: str) -> list[Commit]:
@@ -119,7 +123,7 @@ def branch_of(project: Project, recorded: Collection[str], since: str | None) ->
                 break
     every = repository.commits(revision)
     first = _first(project, every, since)
-    measured = tuple(each for each in every[first:] if each.sha in recorded)
+    measured = tuple(commit for commit in every[first:] if commit.sha in recorded)
     unmeasured: Sequence[Commit] = ()
     if measured:
         unmeasured = repository.commits(f"{measured[-1].sha}..{revision}", project.own_paths)
@@ -132,7 +136,7 @@ def by_date(every: Sequence[Commit], since: str | None) -> Branch:
     one of these commits."""
     first = 0
     if since is not None:
-        first = next((at for at, each in enumerate(every) if each.sha.startswith(since)), -1)
+        first = next((at for at, commit in enumerate(every) if commit.sha.startswith(since)), -1)
         if first < 0:
             oldest = iso_date(since)
             if oldest is None:
@@ -140,9 +144,9 @@ def by_date(every: Sequence[Commit], since: str | None) -> Branch:
                 raise RevisionError(
                     f"{since} is not a date", why=why, fix="--since 2026-01-20, or a hash of a commit with results"
                 )
-            first = sum(each.date < oldest for each in every)
-    before = [(), *((each.sha,) for each in every)]
-    line = tuple(replace(each, parents=parents) for each, parents in zip(every, before, strict=False))
+            first = sum(commit.date < oldest for commit in every)
+    before = [(), *((commit.sha,) for commit in every)]
+    line = tuple(replace(commit, parents=parents) for commit, parents in zip(every, before, strict=False))
     return Branch("this history", line, line[first:], (), {})
 
 
@@ -150,7 +154,7 @@ class Dated:
     """An Ancestry of commits of which only the dates are known."""
 
     def __init__(self, commits: Sequence[Commit]) -> None:
-        self._place = {each.sha: at for at, each in enumerate(commits)}
+        self._place = {commit.sha: at for at, commit in enumerate(commits)}
 
     def has(self, sha: str) -> bool:
         return self._at(sha) is not None
@@ -167,7 +171,7 @@ class Dated:
 
     def _at(self, sha: str) -> int | None:
         """The index of a commit; the beginning of its hash suffices."""
-        return next((at for each, at in self._place.items() if sha and each.startswith(sha)), None)
+        return next((at for whole, at in self._place.items() if sha and whole.startswith(sha)), None)
 
 
 def _first(project: Project, every: Sequence[Commit], since: str | None) -> int:
@@ -177,8 +181,8 @@ def _first(project: Project, every: Sequence[Commit], since: str | None) -> int:
     date = project.repository.date_of(since)
     if date is None:
         sha = project.repository.resolve(since).sha
-        found = next((index for index, each in enumerate(every) if each.sha == sha), None)
-        if found is None:
+        place = next((index for index, commit in enumerate(every) if commit.sha == sha), None)
+        if place is None:
             raise RevisionError(f"{since} is not on the branch", fix="name a date or a commit that is")
-        return found
-    return next((index for index, each in enumerate(every) if each.date >= date), len(every))
+        return place
+    return next((index for index, commit in enumerate(every) if commit.date >= date), len(every))

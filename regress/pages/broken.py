@@ -20,22 +20,22 @@ MOST_LETTERS = 2000
 def broken_of(lines: Sequence[tuple[Series, int]], branch: Branch, review: Review) -> tuple[PageBroken, ...]:
     """What fails or failed of one benchmark, or is skipped and had a value before. A case counts once in each place, whatever
     it measures; cases that failed alike at the same commits are one."""
-    places = {(each.case, each.machine, each.environment, each.device): place for each, place in lines}
+    places = {(line.case, line.machine, line.environment, line.device): place for line, place in lines}
     stopped = {
-        (each.case.params, places[each.case, each.machine, each.environment, each.device]): each
-        for each in review.of_breakages(breakages_of((series for series, _ in lines), branch.commits))
+        (breakage.case.params, places[breakage.case, breakage.machine, breakage.environment, breakage.device]): breakage
+        for breakage in review.of_breakages(breakages_of((series for series, _ in lines), branch.commits))
     }
-    told = {key: branch.at[each.good] for key, each in stopped.items() if each.acknowledged is None}
-    found: dict[tuple[tuple[str, ...], int], PageBroken] = {}
+    told = {key: branch.at[breakage.good] for key, breakage in stopped.items() if breakage.acknowledged is None}
+    by_case: dict[tuple[tuple[str, ...], int], PageBroken] = {}
     for series, place in lines:
         kinds = dict(zip(series.at, series.failures, strict=True))
         key = series.case.params, place
         failed = [at for at, kind in kinds.items() if kind and (kind != "skipped" or key in stopped)]
         if not failed:
             continue
-        newest = max((at for at, each in zip(series.at, series.rounds, strict=True) if each), default=-1)
+        newest = max((at for at, rounds in zip(series.at, series.rounds, strict=True) if rounds), default=-1)
         run = [at for at in failed if at > newest] or failed
-        each = PageBroken(
+        case = PageBroken(
             benchmark=0,
             params=", ".join(series.case.params),
             place=place,
@@ -46,11 +46,11 @@ def broken_of(lines: Sequence[tuple[Series, int]], branch: Branch, review: Revie
             open=failed[-1] == series.at[-1],
             good=told.get(key),
         )
-        if key not in found or (series.primary and each.commits >= found[key].commits):
-            found[key] = each
+        if key not in by_case or (series.primary and case.commits >= by_case[key].commits):
+            by_case[key] = case
     alike: dict[PageBroken, list[PageBroken]] = {}
-    for each in found.values():
-        alike.setdefault(each._replace(params=""), []).append(each)
+    for case in by_case.values():
+        alike.setdefault(case._replace(params=""), []).append(case)
     return tuple(group[0]._replace(cases=len(group)) for group in alike.values())
 
 
@@ -58,14 +58,14 @@ def with_messages(
     broken: Sequence[PageBroken], names: Sequence[str], places: Sequence[PagePlace], store: Store, branch: Branch
 ) -> tuple[PageBroken, ...]:
     """The same, with the newest messages of what still fails; `names` are those of the benchmarks."""
-    wanted = sorted({each.last for each in broken if each.open}, reverse=True)[:MOST_COMMITS]
+    wanted = sorted({case.last for case in broken if case.open}, reverse=True)[:MOST_COMMITS]
     said: dict[tuple[int, str, str, str, str], tuple[str, str]] = {}
     for at in wanted:
         for recorded in store.load(branch.commits[at].sha).recorded:
-            for each in recorded.rounds:
-                if each.failure is not None:
-                    key = at, recorded.machine.name, recorded.environment, each.name, ", ".join(each.params)
-                    said[key] = each.failure.message[:MOST_LETTERS], each.failure.where
+            for round in recorded.rounds:
+                if round.failure is not None:
+                    key = at, recorded.machine.name, recorded.environment, round.name, ", ".join(round.params)
+                    said[key] = round.failure.message[:MOST_LETTERS], round.failure.where
     done = []
     for case in broken:
         place = places[case.place]

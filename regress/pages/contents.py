@@ -67,29 +67,29 @@ class Contents:
         """The index of the benchmarks whose parts these are, and the values of its rows."""
         settings, branch, past = self._project.config.settings, self._branch, self._past
         places = self._places(parts)
-        number = {each.id: index for index, each in enumerate(places)}
+        number = {place.id: index for index, place in enumerate(places)}
         rows: list[list[PageRow]] = []
         events: list[Event] = []
         broken: list[PageBroken] = []
         for index, part in enumerate(parts):
             own = [number[id_of(where)] for where in part.places]
-            rows.append([each._replace(benchmark=index, place=own[each.place]) for each in part.rows])
-            events += [_placed(each, index, own) for each in part.events]
-            broken += [each._replace(benchmark=index, place=own[each.place]) for each in part.broken]
-        every = [each for group in rows for each in group]
+            rows.append([row._replace(benchmark=index, place=own[row.place]) for row in part.rows])
+            events += [_placed(event, index, own) for event in part.events]
+            broken += [case._replace(benchmark=index, place=own[case.place]) for case in part.broken]
+        every = [row for group in rows for row in group]
         newest = _newest(len(places), every, broken)
-        rows = [[_gone(each, newest[each.place], len(branch.commits) - 1) for each in group] for group in rows]
-        broken = [_stopped(each, newest[each.place], len(branch.commits) - 1) for each in broken]
-        alive = {(each.benchmark, each.metric, each.place) for group in rows for each in group if each.status != "gone"}
-        events = sorted((_held(each, alive) for each in events), key=_rank)
-        broken.sort(key=lambda each: (not each.open, -each.last))
+        rows = [[_gone(row, newest[row.place], len(branch.commits) - 1) for row in group] for group in rows]
+        broken = [_stopped(case, newest[case.place], len(branch.commits) - 1) for case in broken]
+        alive = {(row.benchmark, row.metric, row.place) for group in rows for row in group if row.status != "gone"}
+        events = sorted((_held(event, alive) for event in events), key=_rank)
+        broken.sort(key=lambda case: (not case.open, -case.last))
         beyond = max(0, len(events) - MOST_EVENTS) + max(0, len(broken) - MOST_EVENTS)
         events, suspects = _numbered(events[:MOST_EVENTS])
         names = [part.entry.name for part in parts]
         events, shifts = with_shifts(with_notes(events, names, places, self._store, branch), names, places, branch)
         listed, values = _apart(_shortened(rows), [part.columns for part in parts])
         unmeasured = branch.unmeasured
-        found = PageIndex(
+        page_index = PageIndex(
             fields={
                 "row": PageRow._fields,
                 "level": Level._fields,
@@ -110,7 +110,7 @@ class Contents:
             commits=tuple(map(branch.shown, branch.commits)),
             places=places,
             results=_results(len(places), every),
-            machines=tuple((each.name, dict(each.facts)) for each in self._past.machines),
+            machines=tuple((machine.name, dict(machine.facts)) for machine in self._past.machines),
             entries=tuple(part.entry for part in parts),
             rows=listed,
             counts=_counts(len(places), rows, broken),
@@ -127,17 +127,17 @@ class Contents:
             overall=tuple(_overall(every, len(branch.commits) - 1, len(places))),
             freshness=Freshness(len(unmeasured), unmeasured[0].date if unmeasured else None),
             aa=tuple(self._aa(places)),
-            strays=tuple((each.commit_sha, len(each.files)) for each in self._past.unknown),
-            skipped=tuple((self._path(each.path), each.files, each.why, each.fix) for each in left_out(past.skipped)),
+            strays=tuple((unknown.commit_sha, len(unknown.files)) for unknown in self._past.unknown),
+            skipped=tuple((self._path(left.path), left.files, left.why, left.fix) for left in left_out(past.skipped)),
             lost=self._lost(),
         )
-        return found, values
+        return page_index, values
 
     def _lost(self) -> Lost:
         """What of the results could not be used. Names of files begin with the commit that they are of."""
         branch, lost = self._branch, self._past.lost
         newest = branch.position[branch.commits[-1].sha]
-        after = {each.short for each in branch.all[newest + 1 :]}
+        after = {commit.short for commit in branch.all[newest + 1 :]}
         newer, files = sum(path.name[:8] in after for path in lost), self._past.files
         return Lost(len(lost), files, newer, matters=newer > 0 or len(lost) > LOST_SHARE * files)
 
@@ -152,8 +152,8 @@ class Contents:
         return url if url.startswith(("https://", "http://")) else ""
 
     def _places(self, parts: Sequence[Part]) -> tuple[PagePlace, ...]:
-        found = sorted({where for part in parts for where in part.places})
-        facts = {each.name: each.facts for each in self._past.machines}
+        wheres = sorted({where for part in parts for where in part.places})
+        facts = {machine.name: machine.facts for machine in self._past.machines}
         cards = self._cards(parts)
         return tuple(
             PagePlace(
@@ -164,40 +164,42 @@ class Contents:
                 where[2],
                 cards.get(where[:2], ()),
             )
-            for where, label in zip(found, _labels(found), strict=True)
+            for where, label in zip(wheres, _labels(wheres), strict=True)
         )
 
     def _cards(self, parts: Sequence[Part]) -> dict[tuple[str, str], tuple[str, ...]]:
         """By machine and kind: each of its cards in words, where several have measured."""
-        found: dict[tuple[str, str], tuple[str, ...]] = {}
-        read = (Read(*each) for part in parts for each in part.read)
-        for each in card_levels(read, self._project.config.settings):
-            words = f"{each.card} {format_change(each.factor)}{', off its kind' if each.is_off else ''}"
-            found[each.machine, each.kind] = (*found.get((each.machine, each.kind), ()), words)
-        return found
+        cards: dict[tuple[str, str], tuple[str, ...]] = {}
+        read = (Read(*reading) for part in parts for reading in part.read)
+        for level in card_levels(read, self._project.config.settings):
+            words = f"{level.card} {format_change(level.factor)}{', off its kind' if level.is_off else ''}"
+            cards[level.machine, level.kind] = (*cards.get((level.machine, level.kind), ()), words)
+        return cards
 
     def _aa(self, places: Sequence[PagePlace]) -> list[Aa]:
-        found = []
-        facts = {each.name: each.facts for each in self._past.machines}
+        results = []
+        facts = {machine.name: machine.facts for machine in self._past.machines}
         cards = [
-            (each.machine, card)
-            for each in places
-            for card in (str(facts.get(each.machine, {}).get("gpu_uuid", "")).split(", ") if each.device else [""])
+            (place.machine, card)
+            for place in places
+            for card in (str(facts.get(place.machine, {}).get("gpu_uuid", "")).split(", ") if place.device else [""])
         ]
         for machine, card in dict.fromkeys(cards):
             last = last_aa(self._project.cache, machine, card)
             if last is not None:
                 counts = (last.false_alarms, last.undecided, last.noise_floor, last.min_detectable)
-                found.append(Aa(machine, last.date, last.commit, len(last.cases), *counts))
-        return found
+                results.append(Aa(machine, last.date, last.commit, len(last.cases), *counts))
+        return results
 
 
 def _labels(places: Sequence[Where]) -> list[str]:
     """Machine, environment and device, as far as they differ between places; the machine if nothing does."""
-    own = {machine: [each for name, _, each in places if name == machine] for machine, _, _ in places}
-    short = {machine: _told_apart(each) for machine, each in own.items()}
-    if len(own) < 2 or len({each for _, _, each in places}) > 1 == max(len(set(each)) for each in own.values()):
-        short = dict.fromkeys(own, _told_apart([each for _, _, each in places]))
+    own = {machine: [environment for name, _, environment in places if name == machine] for machine, _, _ in places}
+    short = {machine: _told_apart(environments) for machine, environments in own.items()}
+    if len(own) < 2 or len({environment for _, _, environment in places}) > 1 == max(
+        len(set(environments)) for environments in own.values()
+    ):
+        short = dict.fromkeys(own, _told_apart([environment for _, _, environment in places]))
     named = [(machine, device, short[machine][environment]) for machine, device, environment in places]
     told = [part for part in (0, 2, 1) if len({where[part] for where in named}) > 1] or [0]
     labels = [where[told[0]] for where in named]
@@ -212,15 +214,15 @@ def _told_apart(names: Sequence[str]) -> dict[str, str]:
     """Short names of environments, into whose names asv writes every requirement: the interpreter, then as many requirements
     as it takes to tell them apart."""
     parts = {name: {_stem(word): word for word in name.split("-")} for name in names}
-    stems = list(dict.fromkeys(stem for each in parts.values() for stem in each))
-    telling = [stem for stem in stems if len({each.get(stem) for each in parts.values()}) > 1]
+    stems = list(dict.fromkeys(stem for part in parts.values() for stem in part))
+    telling = [stem for stem in stems if len({part.get(stem) for part in parts.values()}) > 1]
     telling.sort(key=lambda stem: stem not in ("py", "python", "pypy"))
     used: list[str] = []
     for stem in telling:
-        now, then = ({_label(each, stems) for each in parts.values()} for stems in (used, [*used, stem]))
+        now, then = ({_label(part, stems) for part in parts.values()} for stems in (used, [*used, stem]))
         if len(now) < len(then):
             used.append(stem)
-    labels = {name: _label(each, used) or name for name, each in parts.items()}
+    labels = {name: _label(part, used) or name for name, part in parts.items()}
     return labels if len(set(labels.values())) == len(parts) else {name: name for name in parts}
 
 
@@ -237,10 +239,10 @@ def _placed(event: Event, benchmark: int, own: Sequence[int]) -> Event:
     return event._replace(
         benchmark=benchmark,
         place=own[event.place],
-        places=tuple(sorted(own[each] for each in event.places)),
-        held=tuple(sorted(own[each] for each in event.held)),
-        stood=tuple(sorted(own[each] for each in event.stood)),
-        of_places=tuple(sorted(own[each] for each in event.of_places)),
+        places=tuple(sorted(own[place] for place in event.places)),
+        held=tuple(sorted(own[place] for place in event.held)),
+        stood=tuple(sorted(own[place] for place in event.stood)),
+        of_places=tuple(sorted(own[place] for place in event.of_places)),
     )
 
 
@@ -251,12 +253,12 @@ def _numbered(events: Sequence[Event]) -> tuple[list[Event], list[PageCommit]]:
     done = []
     for event in events:
         own = []
-        for each in event.suspects:
-            if isinstance(each, PageCommit):
-                if each.sha not in numbers:
-                    numbers[each.sha] = len(every)
-                    every.append(each)
-                own.append(numbers[each.sha])
+        for suspect in event.suspects:
+            if isinstance(suspect, PageCommit):
+                if suspect.sha not in numbers:
+                    numbers[suspect.sha] = len(every)
+                    every.append(suspect)
+                own.append(numbers[suspect.sha])
         done.append(event._replace(suspects=tuple(own)))
     return done, every
 
@@ -270,18 +272,18 @@ def _rank(event: Event) -> tuple[int, bool, bool, int, float]:
 
 def _newest(places: int, rows: Sequence[PageRow], broken: Sequence[PageBroken]) -> list[int]:
     """The newest commit with a measurement, for each place."""
-    found = [0] * places
-    for place, at in (*((each.place, each.at) for each in rows), *((each.place, each.last) for each in broken)):
-        found[place] = max(found[place], at)
-    return found
+    newest = [0] * places
+    for place, at in (*((row.place, row.at) for row in rows), *((case.place, case.last) for case in broken)):
+        newest[place] = max(newest[place], at)
+    return newest
 
 
 def _results(places: int, rows: Sequence[PageRow]) -> tuple[int, ...]:
     """See PageIndex.results."""
-    found = [0] * places
+    most = [0] * places
     for row in rows:
-        found[row.place] = max(found[row.place], len(row.measured.values) if row.measured is not None else 0)
-    return tuple(found)
+        most[row.place] = max(most[row.place], len(row.measured.values) if row.measured is not None else 0)
+    return tuple(most)
 
 
 def _stopped(broken: PageBroken, newest_there: int, newest: int) -> PageBroken:
@@ -293,39 +295,39 @@ def _counts(
     places: int, groups: Sequence[Sequence[PageRow]], broken: Sequence[PageBroken]
 ) -> tuple[Mapping[str, int], ...]:
     """See PageIndex.counts. What has never had a value is in no row, only in `broken`."""
-    found: list[Counter[str]] = [Counter() for _ in range(places)]
+    counts: list[Counter[str]] = [Counter() for _ in range(places)]
     failed: Counter[tuple[int, int]] = Counter()
     for row in _worst(groups):
-        found[row.place][row.status] += 1
+        counts[row.place][row.status] += 1
         failed[row.benchmark, row.place] += row.status == "failed"
     for (benchmark, place), cases in _failing(broken).items():
         if cases > failed[benchmark, place]:
-            found[place]["failed"] += cases - failed[benchmark, place]
-    return tuple(found)
+            counts[place]["failed"] += cases - failed[benchmark, place]
+    return tuple(counts)
 
 
 def _young(places: int, groups: Sequence[Sequence[PageRow]]) -> tuple[int, ...]:
     """See PageIndex.young."""
-    found = Counter(row.place for row in _worst(groups) if row.status == "undecided" and row.lacks)
-    return tuple(found[place] for place in range(places))
+    young = Counter(row.place for row in _worst(groups) if row.status == "undecided" and row.lacks)
+    return tuple(young[place] for place in range(places))
 
 
 def _worst(groups: Sequence[Sequence[PageRow]]) -> list[PageRow]:
     """The row of each case in each place: that of the worst metric that gates."""
     worst: dict[tuple[int, str, int], PageRow] = {}
-    for row in (each for group in groups for each in group if each.gates):
+    for row in (candidate for group in groups for candidate in group if candidate.gates):
         key = row.benchmark, row.params, row.place
-        worst[key] = min(worst.get(key, row), row, key=lambda each: (rank(each.status), not each.lacks))
+        worst[key] = min(worst.get(key, row), row, key=lambda candidate: (rank(candidate.status), not candidate.lacks))
     return list(worst.values())
 
 
 def _failing(broken: Sequence[PageBroken]) -> dict[tuple[int, int], int]:
     """How many cases of a benchmark fail in a place."""
-    found: Counter[tuple[int, int]] = Counter()
-    for each in broken:
-        if each.open:
-            found[each.benchmark, each.place] += each.cases
-    return found
+    failing: Counter[tuple[int, int]] = Counter()
+    for case in broken:
+        if case.open:
+            failing[case.benchmark, case.place] += case.cases
+    return failing
 
 
 def _gone(row: PageRow, newest_there: int, newest: int) -> PageRow:

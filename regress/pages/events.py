@@ -26,7 +26,7 @@ MOST_COMMITS = 5
 class _Member:
     """One change point, and where it was found."""
 
-    found: Levelled
+    curve: Levelled
     point: ChangePoint
     place: int
     change: Change
@@ -37,13 +37,13 @@ def events_of(
 ) -> tuple[Event, ...]:
     """The events of one benchmark; `lines` are its series, each with its place."""
     groups: dict[tuple[str, str], list[_Member]] = {}
-    for found, place in lines:
-        for point in found.changes:
-            member = _Member(found, point, place, change_of(point, found.at))
-            groups.setdefault((found.series.metric.name, member.change.moved), []).append(member)
+    for curve, place in lines:
+        for point in curve.changes:
+            member = _Member(curve, point, place, change_of(point, curve.at))
+            groups.setdefault((curve.series.metric.name, member.change.moved), []).append(member)
     alike: dict[str, list[tuple[Levelled, int]]] = {}
-    for each in lines:
-        alike.setdefault(each[0].series.metric.name, []).append(each)
+    for line in lines:
+        alike.setdefault(line[0].series.metric.name, []).append(line)
     return tuple(
         _event(name, members, to_blame, alike[metric], branch, commands)
         for (metric, _), group in groups.items()
@@ -53,8 +53,8 @@ def events_of(
 
 def _together(members: Sequence[_Member]) -> list[tuple[list[_Member], Range]]:
     """Members whose blamed ranges overlap, and what these have in common; an event has at most one change of a series."""
-    ranges = {at: (each.change.good, each.change.last) for at, each in enumerate(members)}
-    groups = at_one_commit(ranges, lambda at: id(members[at].found))
+    ranges = {at: (member.change.good, member.change.last) for at, member in enumerate(members)}
+    groups = at_one_commit(ranges, lambda at: id(members[at].curve))
     return [(own := [members[at] for at in group], _to_blame(own, common)) for group, common in groups]
 
 
@@ -62,8 +62,8 @@ def _to_blame(members: Iterable[_Member], common: Range) -> Range:
     """What all ranges have in common, extended to the likeliest commit of each: a range misses its commit now and then, so the
     intersection of many may contain the answer of none."""
     low, high = common
-    for each in members:
-        likeliest, measured = each.change.first, each.found.measured
+    for member in members:
+        likeliest, measured = member.change.first, member.curve.measured
         before = measured[bisect_left(measured, likeliest) - 1]
         if before >= common[1]:
             high = max(high, likeliest)
@@ -81,14 +81,14 @@ def _event(
     commands: frozenset[str],
 ) -> Event:
     worst = max(members, key=_size)
-    point, change, series = worst.point, worst.change, worst.found.series
+    point, change, series = worst.point, worst.change, worst.curve.series
     good, last = to_blame
     first = min(max(change.first, good + 1), last)
     suspects = branch.suspects(branch.commits[good].sha, branch.commits[last].sha)
-    ratios = [each.change.ratio for each in members if each.change.ratio is not None]
-    recovered = [each.point.recovered_by for each in members]
-    held = {each.place for each in members if not each.point.recovered_by}
-    seen = [place for found, place in lines if found.measured[0] <= good and found.latest >= last]
+    ratios = [member.change.ratio for member in members if member.change.ratio is not None]
+    recovered = [member.point.recovered_by for member in members]
+    held = {member.place for member in members if not member.point.recovered_by}
+    seen = [place for curve, place in lines if curve.measured[0] <= good and curve.latest >= last]
     return Event(
         benchmark=0,
         params=", ".join(series.case.params),
@@ -97,13 +97,13 @@ def _event(
         place=worst.place,
         moved=str(point.moved),
         state=_state(members),
-        large=any(each.point.large for each in members),
-        gates=any(each.found.gates_at(each.point) for each in members),
+        large=any(member.point.large for member in members),
+        gates=any(member.curve.gates_at(member.point) for member in members),
         threshold=point.threshold,
         first=first,
         good=good,
         last=last,
-        suspects=tuple(branch.shown(each) for each in suspects[-MOST_SUSPECTS:]),
+        suspects=tuple(branch.shown(suspect) for suspect in suspects[-MOST_SUSPECTS:]),
         suspects_n=len(suspects),
         ratio=change.ratio,
         low=change.low,
@@ -112,16 +112,16 @@ def _event(
         most=max(ratios, default=None),
         before=change.before,
         after=change.after,
-        cases=len({each.found.series.case for each in members}),
-        of_cases=len({found.series.case for found, _ in lines}),
-        places=tuple(dict.fromkeys(sorted(each.place for each in members))),
+        cases=len({member.curve.series.case for member in members}),
+        of_cases=len({curve.series.case for curve, _ in lines}),
+        places=tuple(dict.fromkeys(sorted(member.place for member in members))),
         of_places=tuple(dict.fromkeys(sorted(seen))),
         recovered_by=max(branch.at[sha] for sha in recovered) if all(recovered) else None,
         commands=_commands(str(series.case), series.metric.name, branch, (good, first, last), len(suspects), commands)
         | _accepting(name, members, commands),
         reasons=point.reasons,
         acknowledged=_acknowledged(worst.point),
-        held=tuple(sorted({each.place for each in members if each.point.is_open} or held)),
+        held=tuple(sorted({member.place for member in members if member.point.is_open} or held)),
         stood=_stood(members, lines, branch.commits[good].sha, branch.commits[last].sha),
         undoes=_undone(worst),
     )
@@ -129,15 +129,15 @@ def _event(
 
 def _stood(members: Sequence[_Member], lines: Sequence[tuple[Levelled, int]], good: str, last: str) -> tuple[int, ...]:
     """The places in which a case of it was measured and did not move."""
-    moved, cases = {each.place for each in members}, {each.found.series.case for each in members}
-    others = [(found, place) for found, place in lines if place not in moved and found.series.case in cases]
-    return tuple(sorted({place for found, place in others if stood(found.series, found.changes, good, last)}))
+    moved, cases = {member.place for member in members}, {member.curve.series.case for member in members}
+    others = [(curve, place) for curve, place in lines if place not in moved and curve.series.case in cases]
+    return tuple(sorted({place for curve, place in others if stood(curve.series, curve.changes, good, last)}))
 
 
 def _undone(member: _Member) -> tuple[int, int] | None:
     """Good and last commit of the change that it took back."""
-    points = (each for each in member.found.changes if each.first == member.point.undoes)
-    return next(((member.found.at[each.good], member.found.at[each.blamed[-1]]) for each in points), None)
+    points = (point for point in member.curve.changes if point.first == member.point.undoes)
+    return next(((member.curve.at[point.good], member.curve.at[point.blamed[-1]]) for point in points), None)
 
 
 def _size(member: _Member) -> tuple[bool, bool, float]:
@@ -147,18 +147,18 @@ def _size(member: _Member) -> tuple[bool, bool, float]:
 
 
 def _state(members: Sequence[_Member]) -> str:
-    every = [each.point for each in members]
-    points = [each for each in every if each.large] or every  # what is small elsewhere keeps nothing large open
+    every = [member.point for member in members]
+    points = [point for point in every if point.large] or every  # what is small elsewhere keeps nothing large open
     if points[0].moved is not Verdict.REGRESSED:
-        return "tentative" if all(each.state == "tentative" for each in points) else points[0].state
-    if any(each.is_open for each in points):
+        return "tentative" if all(point.state == "tentative" for point in points) else points[0].state
+    if any(point.is_open for point in points):
         return "open"
-    held = [each for each in points if not each.recovered_by]
+    held = [point for point in points if not point.recovered_by]
     if not held:
         return "recovered"
-    if any(each.acknowledged is not None for each in held):
+    if any(point.acknowledged is not None for point in held):
         return "acknowledged"
-    states = {each.state for each in held}
+    states = {point.state for point in held}
     return "open" if "confirmed" in states else "tentative" if "tentative" in states else "relapsed"
 
 
@@ -172,12 +172,12 @@ def _acknowledged(point: ChangePoint) -> tuple[str, str] | None:
 
 def _accepting(name: str, members: Sequence[_Member], available: frozenset[str]) -> dict[str, str]:
     """The command that acknowledges what is open."""
-    found = [each for each in members if each.point.is_open]
-    if not found or "ack" not in available:
+    opened = [member for member in members if member.point.is_open]
+    if not opened or "ack" not in available:
         return {}
-    worst = max(found, key=_size)
-    series = worst.found.series
-    what = str(series.case) if len({each.found.series.case for each in found}) == 1 else name
+    worst = max(opened, key=_size)
+    series = worst.curve.series
+    what = str(series.case) if len({member.curve.series.case for member in opened}) == 1 else name
     words = ("regress", "ack", what, "--metric", series.metric.name, "--since", worst.point.good[:SHA_DIGITS])
     return {"ack": f"{quoted(*words)} {REASON}"}
 
@@ -204,29 +204,29 @@ def with_shifts(
     events: Sequence[Event], names: Sequence[str], places: Sequence[PagePlace], branch: Branch
 ) -> tuple[list[Event], tuple[PageShift, ...]]:
     """The events, each with the number of its shift, and the shifts; `names` are those of the benchmarks."""
-    counted = [at for at, each in enumerate(events) if each.large and each.gates and each.state != "gone"]
+    counted = [at for at, event in enumerate(events) if event.large and event.gates and event.state != "gone"]
     sites = [(at, place) for at in counted for place in events[at].places]
-    wheres = [(each.machine, each.device, each.environment) for each in places]
+    wheres = [(place.machine, place.device, place.environment) for place in places]
     moved = [_moved(events[at], place, names, wheres) for at, place in sites]
     done, shifts = list(events), list[PageShift]()
-    for found in shifts_of(moved):
-        own = [sites[each] for each in found.members if done[sites[each][0]].shift is None]
+    for shift in shifts_of(moved):
+        own = [sites[member] for member in shift.members if done[sites[member][0]].shift is None]
         for at, _ in own:
             done[at] = done[at]._replace(shift=len(shifts))
         if own:
-            shifts.append(_shift(found, own[0][1], [events[at] for at, _ in own], branch))
+            shifts.append(_shift(shift, own[0][1], [events[at] for at, _ in own], branch))
     return done, tuple(shifts)
 
 
 def _moved(event: Event, place: int, names: Sequence[str], wheres: Sequence[Where]) -> Moved:
-    everywhere, quiet = (frozenset(wheres[each] for each in found) for found in (event.places, event.stood))
+    everywhere, quiet = (frozenset(wheres[number] for number in numbers) for numbers in (event.places, event.stood))
     return Moved(names[event.benchmark], wheres[place], (event.good, event.last), everywhere, quiet, event.undoes)
 
 
-def _shift(found: Shifted, place: int, events: Sequence[Event], branch: Branch) -> PageShift:
-    before = branch.commits[found.undoes[0]].short if found.undoes is not None else ""
-    said = reasons(found, before, [[each.note] for each in events])
-    return PageShift(place, *found.range, len({each.benchmark for each in events}), found.suspect, said)
+def _shift(shift: Shifted, place: int, events: Sequence[Event], branch: Branch) -> PageShift:
+    before = branch.commits[shift.undoes[0]].short if shift.undoes is not None else ""
+    said = reasons(shift, before, [[event.note] for event in events])
+    return PageShift(place, *shift.range, len({event.benchmark for event in events}), shift.suspect, said)
 
 
 def with_notes(
@@ -234,7 +234,7 @@ def with_notes(
 ) -> list[Event]:
     """The events, with a note if the way they are measured changed at the same commit."""
     manners = Manners(store)
-    newest = sorted({each.first for each in events if each.large and each.gates}, reverse=True)[:MOST_COMMITS]
+    newest = sorted({event.first for event in events if event.large and event.gates}, reverse=True)[:MOST_COMMITS]
     done = []
     for event in events:
         note = ""

@@ -30,20 +30,22 @@ class Beside:
 
     def of(self, name: str, every: Sequence[Series]) -> tuple[Sides, ...]:
         """For each place, the newest commit first. `every` are the series of the benchmark; commits are those of the branch."""
-        found = []
+        sides = []
         for where, measured in _measured(every).items():
             newest = next(filter(None, (self._at(name, where, at) for at in measured[:MOST_TRIES])), None)
             if newest is None:
                 continue
             older = [at for at in self._releases if at < newest.commit and at in measured]
-            found += [newest, *filter(None, (self._at(name, where, at) for at in older))]
-        return tuple(found)
+            sides += [newest, *filter(None, (self._at(name, where, at) for at in older))]
+        return tuple(sides)
 
     def flags(self, sha: str, series: Series) -> tuple[str, ...]:
         """The flags of the case's rounds at that commit, each once."""
         where, case = (series.machine, series.device, series.environment), series.case
-        rounds = (each for recorded in self._recorded(sha) for each in _on_device(recorded, case.name, where))
-        return tuple(dict.fromkeys(flag for each in rounds if tuple(each.params) == case.params for flag in each.flags))
+        rounds = (round for recorded in self._recorded(sha) for round in _on_device(recorded, case.name, where))
+        return tuple(
+            dict.fromkeys(flag for round in rounds if tuple(round.params) == case.params for flag in round.flags)
+        )
 
     @property
     def stamp(self) -> str:
@@ -61,18 +63,18 @@ class Beside:
             rounds = _on_device(recorded, name, where)
             benchmark = recorded.benchmarks.get(name)
             if rounds and benchmark is not None:
-                for found in implementations(rounds, {name: benchmark}, self._settings):
-                    return sides_of(found, where, at)
+                for operation in implementations(rounds, {name: benchmark}, self._settings):
+                    return sides_of(operation, where, at)
         return None
 
 
 def _measured(every: Iterable[Series]) -> dict[Where, list[At]]:
     """The commits with values of each place, the newest first."""
-    found: dict[Where, set[At]] = {}
+    places: dict[Where, set[At]] = {}
     for series in every:
-        own = found.setdefault((series.machine, series.device, series.environment), set())
+        own = places.setdefault((series.machine, series.device, series.environment), set())
         own.update(at for at, rounds in zip(series.at, series.rounds, strict=True) if rounds)
-    return {where: sorted(own, reverse=True) for where, own in found.items()}
+    return {where: sorted(own, reverse=True) for where, own in places.items()}
 
 
 def _on_device(recorded: Recorded, name: str, where: Where) -> list[Round]:
@@ -80,36 +82,36 @@ def _on_device(recorded: Recorded, name: str, where: Where) -> list[Round]:
     machine, device, environment = where
     if (recorded.machine.name, recorded.environment) != (machine, environment):
         return []
-    return [each for each in recorded.rounds if each.name == name and each.facts.get("gpu", "") in ("", device)]
+    return [round for round in recorded.rounds if round.name == name and round.facts.get("gpu", "") in ("", device)]
 
 
 # -- as data of a page ---------------------------------------------------------------------------------------------------
 
 
-def sides_of(found: Implementations, where: Where, at: At) -> Sides:
-    size = found.param_names.index(found.size) if found.size else None
+def sides_of(operation: Implementations, where: Where, at: At) -> Sides:
+    size = operation.param_names.index(operation.size) if operation.size else None
     return Sides(
         place="|".join(where),
         commit=at,
-        metric=found.metric.name,
-        unit=found.metric.unit,
-        names=found.names,
-        param_names=found.param_names,
+        metric=operation.metric.name,
+        unit=operation.metric.unit,
+        names=operation.names,
+        param_names=operation.param_names,
         size=size,
-        combinations=tuple(_combination(each, found, size) for each in found.standings),
-        crossovers=tuple((each.params, each.words) for each in found.crossovers),
+        combinations=tuple(_combination(standing, operation, size) for standing in operation.standings),
+        crossovers=tuple((crossover.params, crossover.words) for crossover in operation.crossovers),
     )
 
 
-def _combination(standing: Standing, found: Implementations, size: int | None) -> Combination:
-    by_name: Mapping[str, Contender] = {each.name: each for each in standing.contenders}
+def _combination(standing: Standing, operation: Implementations, size: int | None) -> Combination:
+    by_name: Mapping[str, Contender] = {contender.name: contender for contender in standing.contenders}
     return Combination(
         params=standing.params,
         size=None if size is None else number_of(standing.params[size]),
         outcome=standing.outcome,
         leaders=standing.leaders,
         reasons=standing.reasons,
-        times=tuple(_timed(by_name.get(name)) for name in found.names),
+        times=tuple(_timed(by_name.get(name)) for name in operation.names),
     )
 
 

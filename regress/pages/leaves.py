@@ -58,7 +58,7 @@ class Maker:
         self._review, self._explained = review, explained
         self._entries = read_benchmarks(results, [])
         self._store = Store(results)
-        releases = [branch.commits[each.at].sha for each in branch.releases]
+        releases = [branch.commits[release.at].sha for release in branch.releases]
         self._anchors = Anchors(self._store.anchors(), settings, confirmed, releases)
         self._taken = cache(self._rounds_at)
         self._beside = Beside(results, branch, settings)
@@ -85,72 +85,72 @@ class Maker:
     def _seen(self, name: str, newest: str) -> str:
         """What was measured again of the benchmark, and the branch up to the newest commit that concerns it."""
         at, again = self._branch.at, self._anchors.of(name)
-        beside = [each.beside for every in again.values() for each in every if each.beside in at]
+        beside = [anchor.beside for every in again.values() for anchor in every if anchor.beside in at]
         return f"{self._branch.fingerprint(max((newest, *beside), key=at.__getitem__))} {again!r}"
 
     def _acknowledged(self, name: str) -> Iterator[str]:
         """The acknowledgements that may apply to the benchmark: those that do not name another one."""
-        for each in self._review.active:
-            about = each.pattern.partition("(")[0]
+        for entry in self._review.active:
+            about = entry.pattern.partition("(")[0]
             if about == name or about not in self._past.names:
-                yield repr(replace(each, line=0))
+                yield repr(replace(entry, line=0))
 
     @without_gc()
     def _make(self, name: str) -> tuple[Shard, Part]:
         every = self._past.series(name)
         places = tuple(dict.fromkeys(map(place_of, every)))
-        number = {each: index for index, each in enumerate(places)}
+        number = {place: index for index, place in enumerate(places)}
         at = self._branch.at
-        valued = [each for each in every if any(each.rounds)]
-        rules = [series_rule(each, self._settings) for each in valued]
-        found = [
-            levelled(each, self._changes(each), at, rule, gating(each, every))
-            for each, rule in zip(valued, rules, strict=True)
+        valued = [series for series in every if any(series.rounds)]
+        rules = [series_rule(series, self._settings) for series in valued]
+        curves = [
+            levelled(series, self._changes(series), at, rule, gating(series, every))
+            for series, rule in zip(valued, rules, strict=True)
         ]
         accounts = Accounts(self._told(name), self._branch)
-        thresholds = [each.threshold for each in rules]
-        lines = [(each, number[place_of(each.series)]) for each in found]
+        thresholds = [rule.threshold for rule in rules]
+        lines = [(curve, number[place_of(curve.series)]) for curve in curves]
         beside: dict[object, list[Levelled]] = {}
-        for each in found:
-            beside.setdefault(_whose(each), []).append(each)
-        columns = {each: index for index, each in enumerate(dict.fromkeys(each.measured for each in found))}
+        for curve in curves:
+            beside.setdefault(_whose(curve), []).append(curve)
+        columns = {measured: index for index, measured in enumerate(dict.fromkeys(curve.measured for curve in curves))}
         rows = [
             row_of(
-                each,
+                curve,
                 place,
                 self._branch.reference,
                 threshold,
-                columns[each.measured],
-                self._lost(each, beside[_whose(each)]),
+                columns[curve.measured],
+                self._lost(curve, beside[_whose(curve)]),
             )
-            for (each, place), threshold in zip(lines, thresholds, strict=True)
+            for (curve, place), threshold in zip(lines, thresholds, strict=True)
         ]
         part = Part(
             entry=PageEntry(name, shard_file(name)),
             places=places,
             columns=tuple(columns),
-            rows=tuple(row for row, each in zip(rows, found, strict=True) if listed(row, each.series.metric.kind)),
+            rows=tuple(row for row, curve in zip(rows, curves, strict=True) if listed(row, curve.series.metric.kind)),
             events=tuple(
-                accounts.of_event(each, places[each.place])
-                for each in events_of(name, lines, self._branch, self._commands)
+                accounts.of_event(event, places[event.place])
+                for event in events_of(name, lines, self._branch, self._commands)
             ),
-            broken=broken_of([(each, number[place_of(each)]) for each in every], self._branch, self._review),
+            broken=broken_of([(series, number[place_of(series)]) for series in every], self._branch, self._review),
             read=tuple(read_by(every)),
         )
-        return self._shard(name, found, thresholds, accounts), part
+        return self._shard(name, curves, thresholds, accounts), part
 
     def _told(self, name: str) -> list[KeptExplanation]:
         """What was explained of the benchmark, under the names that it had, too."""
         names = (*self._past.old_names(name), name)
-        return [found for each in names for found in self._explained.get(each, ())]
+        return [kept for known_as in names for kept in self._explained.get(known_as, ())]
 
-    def _lost(self, found: Levelled, beside: Sequence[Levelled]) -> str:
+    def _lost(self, curve: Levelled, beside: Sequence[Levelled]) -> str:
         """Since when its case has been measured without a value of this metric, and why; empty if its newest measurement has
         one. `beside` are the series of its case and place."""
-        series = found.series
-        if series.failures[-1] or max(each.latest for each in beside) == found.latest:
+        series = curve.series
+        if series.failures[-1] or max(other.latest for other in beside) == curve.latest:
             return ""
-        later = [at for each in beside for at in each.measured if at > found.latest]
+        later = [at for other in beside for at in other.measured if at > curve.latest]
         commit = self._branch.commits[min(later)]
         why = self._beside.flags(commit.sha, series)
         return "; ".join((f"no {series.metric.name.replace('_', ' ')} since {commit.short}", *why))
@@ -168,53 +168,57 @@ class Maker:
         names = entry.get("param_names")
         return tuple(map(str, names)) if isinstance(names, list) else (), str(entry.get("code") or "")
 
-    def _shard(self, name: str, found: list[Levelled], thresholds: list[float], accounts: Accounts) -> Shard:
+    def _shard(self, name: str, curves: list[Levelled], thresholds: list[float], accounts: Accounts) -> Shard:
         names, code = self._described(name)
-        used = sorted({at for each in found for at in each.series.at})
-        rounds_a_commit = sum(len(each) for line in found for each in line.series.rounds) / max(1, len(used))
+        used = sorted({at for curve in curves for at in curve.series.at})
+        rounds_a_commit = sum(len(rounds) for line in curves for rounds in line.series.rounds) / max(1, len(used))
         kept = int(KEPT_ROUNDS / max(1.0, rounds_a_commit))
-        places = [place_of(each.series) for each in found]
+        places = [place_of(curve.series) for curve in curves]
         lines = [
-            replace(accounts.of_line(line_of(each, id_of(where), threshold, kept), where), samples=self._samples(each))
-            for each, where, threshold in zip(found, places, thresholds, strict=True)
+            replace(
+                accounts.of_line(line_of(curve, id_of(where), threshold, kept), where), samples=self._samples(curve)
+            )
+            for curve, where, threshold in zip(curves, places, thresholds, strict=True)
         ]
-        columns = {each: index for index, each in enumerate(dict.fromkeys(each.measured for each in found))}
+        columns = {measured: index for index, measured in enumerate(dict.fromkeys(curve.measured for curve in curves))}
         number = {at: index for index, at in enumerate(used)}
         return Shard(
             name=name,
             param_names=names,
             code=code,
             commits=tuple(self._branch.commits[at].sha[:SHA_DIGITS] for at in used),
-            columns=tuple(tuple(map(number.__getitem__, each)) for each in columns),
+            columns=tuple(tuple(map(number.__getitem__, column)) for column in columns),
             lines=tuple(
-                _renumbered(line, columns[each.measured], number) for line, each in zip(lines, found, strict=True)
+                _renumbered(line, columns[curve.measured], number) for line, curve in zip(lines, curves, strict=True)
             ),
             accounts=accounts.shown,
             sides=tuple(
-                replace(each, commit=number[each.commit])
-                for each in (self._beside.of(name, [each.series for each in found]) if IMPLEMENTATION in names else ())
+                replace(sides, commit=number[sides.commit])
+                for sides in (
+                    self._beside.of(name, [curve.series for curve in curves]) if IMPLEMENTATION in names else ()
+                )
             ),
         )
 
-    def _samples(self, found: Levelled) -> Samples | None:
+    def _samples(self, curve: Levelled) -> Samples | None:
         """The samples of the newest value of a time; None if its rounds have none."""
-        series = found.series
+        series = curve.series
         if series.metric.kind != "time":
             return None
-        rounds = self._taken(series.machine, series.environment, self._branch.commits[found.latest].sha)
-        own = [each for each in rounds.get(series.case, ()) if each.facts.get("gpu", "") in ("", series.device)]
+        rounds = self._taken(series.machine, series.environment, self._branch.commits[curve.latest].sha)
+        own = [round for round in rounds.get(series.case, ()) if round.facts.get("gpu", "") in ("", series.device)]
         return Evidence.of("head", own, self._settings.good_rounds).samples_of(series.metric.name)
 
     def _rounds_at(self, machine: str, environment: str, sha: str) -> Mapping[Case, Sequence[Round]]:
-        found: dict[Case, list[Round]] = {}
+        by_case: dict[Case, list[Round]] = {}
         for recorded in self._store.load(sha, machine, environment).recorded:
-            for each in recorded.rounds:
-                found.setdefault(Case(each.name, tuple(each.params)), []).append(each)
-        return found
+            for round in recorded.rounds:
+                by_case.setdefault(Case(round.name, tuple(round.params)), []).append(round)
+        return by_case
 
 
-def _whose(found: Levelled) -> tuple[Case, Where]:
-    return found.series.case, place_of(found.series)
+def _whose(curve: Levelled) -> tuple[Case, Where]:
+    return curve.series.case, place_of(curve.series)
 
 
 def _renumbered(line: Line, column: int, number: dict[int, int]) -> Line:
@@ -223,9 +227,10 @@ def _renumbered(line: Line, column: int, number: dict[int, int]) -> Line:
     return replace(
         line,
         at=column,
-        levels=tuple(each._replace(first=move(each.first), last=move(each.last)) for each in line.levels),
+        levels=tuple(level._replace(first=move(level.first), last=move(level.last)) for level in line.levels),
         changes=tuple(
-            replace(each, first=move(each.first), good=move(each.good), last=move(each.last)) for each in line.changes
+            replace(change, first=move(change.first), good=move(change.good), last=move(change.last))
+            for change in line.changes
         ),
         failures={kind: tuple(map(move, places)) for kind, places in line.failures.items()},
         ticks=tuple((move(at), words) for at, words in line.ticks),

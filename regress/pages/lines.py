@@ -64,7 +64,7 @@ class Levelled:
 
     def level_at(self, index: int) -> Level | None:
         """The level of the series at a commit: the last one that has begun."""
-        return next((each for each in reversed(self.levels) if each.first <= index), None)
+        return next((level for level in reversed(self.levels) if level.first <= index), None)
 
 
 def levelled(
@@ -79,16 +79,16 @@ def levelled(
     for number, (way, own) in enumerate(series.by_way.items()):
         places = [series.at[index] for index in own]
         values = [value for index in own if (value := series.curve[index]) is not None]
-        starts = [bisect_left(places, at[each.first]) for each in changes if each.way == way]
+        starts = [bisect_left(places, at[point.first]) for point in changes if point.way == way]
         for low, high in itertools.pairwise([0, *starts, len(own)]):
             inside.append(dict(zip(places[low:high], values[low:high], strict=True)))
             levels.append(Level(places[low], places[high - 1], rounded(median([*inside[-1].values()]), 6), number))
-    noise = _noise(series, levels, [[*each.values()] for each in inside])
+    noise = _noise(series, levels, [[*values.values()] for values in inside])
     off = _off(levels, inside, math.log1p(rule.threshold), noise or 0.0)
-    levels.sort(key=lambda each: each.first)
+    levels.sort(key=lambda level: level.first)
     judged = tuple(
-        each._replace(against="".join(_against(each, other, rule) for other in levels[:index]))
-        for index, each in enumerate(levels)
+        level._replace(against="".join(_against(level, other, rule) for other in levels[:index]))
+        for index, level in enumerate(levels)
     )
     valued = [(place, value) for place, value in zip(series.at, series.curve, strict=True) if value is not None]
     measured, present = zip(*valued, strict=True)
@@ -134,19 +134,19 @@ def _off(levels: Sequence[Level], inside: Sequence[Mapping[int, float]], least: 
 # -- as data of a page ---------------------------------------------------------------------------------------------------
 
 
-def line_of(found: Levelled, place: str, threshold: float, kept: int) -> Line:
+def line_of(curve: Levelled, place: str, threshold: float, kept: int) -> Line:
     """The Line, with the round values of the last `kept` commits; indices are those of the series, see `leaves`."""
-    series, measured = found.series, found.measured
-    spans, rounds = spans_of(series), [each for each in series.curve_rounds if each]
+    series, measured = curve.series, curve.measured
+    spans, rounds = spans_of(series), [of_commit for of_commit in series.curve_rounds if of_commit]
     read = tuple(value for value in series.values if value is not None) if series.corrected else ()
     measured_on = [", ".join(series.cards.get(place, ())) for place in measured]
     cards = {words: number for number, words in enumerate(dict.fromkeys(measured_on))}
-    per = _per(found.values, spans)
-    values = [round(value * per) for value in found.values]
+    per = _per(curve.values, spans)
+    values = [round(value * per) for value in curve.values]
     unkept = max(0, len(rounds) - kept)
     shown = [
-        _rounds(each, value, per, index >= unkept)
-        for index, (each, value) in enumerate(zip(rounds, values, strict=True))
+        _rounds(of_commit, value, per, index >= unkept)
+        for index, (of_commit, value) in enumerate(zip(rounds, values, strict=True))
     ]
     return Line(
         params=series.case.params,
@@ -157,15 +157,15 @@ def line_of(found: Levelled, place: str, threshold: float, kept: int) -> Line:
         primary=series.primary,
         place=place,
         threshold=threshold,
-        noise=found.noise,
+        noise=curve.noise,
         at=measured,
         per=per,
         values=tuple(values),
         lows=tuple(value - round(low * per) for value, (low, _) in zip(values, spans, strict=True)),
         highs=tuple(round(high * per) - value for value, (_, high) in zip(values, spans, strict=True)),
         rounds=shown[0] if isinstance(shown[0], int) and len(set(shown)) == 1 else tuple(shown),
-        levels=found.levels,
-        changes=tuple(change_of(each, found.at) for each in found.changes),
+        levels=curve.levels,
+        changes=tuple(change_of(point, curve.at) for point in curve.changes),
         failures=_failures(series),
         ticks=tuple(_ticks(series)),
         read=tuple(round(value * per) for value in read),
@@ -174,27 +174,27 @@ def line_of(found: Levelled, place: str, threshold: float, kept: int) -> Line:
     )
 
 
-def measured_of(found: Levelled, column: int) -> RowValues:
+def measured_of(curve: Levelled, column: int) -> RowValues:
     """The values of the series as a row has them."""
-    per = _per(found.values, ())
-    return RowValues(column, per, tuple(round(value * per) for value in found.values))
+    per = _per(curve.values, ())
+    return RowValues(column, per, tuple(round(value * per) for value in curve.values))
 
 
-def change_of(each: ChangePoint, at: Mapping[str, int]) -> Change:
-    ratios = [None if ratio is None else rounded(ratio, 5) for ratio in (each.ratio, each.low, each.high)]
+def change_of(point: ChangePoint, at: Mapping[str, int]) -> Change:
+    ratios = [None if ratio is None else rounded(ratio, 5) for ratio in (point.ratio, point.low, point.high)]
     return Change(
-        first=at[each.first],
-        good=at[each.good],
-        last=at[each.blamed[-1]],
+        first=at[point.first],
+        good=at[point.good],
+        last=at[point.blamed[-1]],
         ratio=ratios[0],
         low=ratios[1],
         high=ratios[2],
-        before=rounded(each.before, 6),
-        after=rounded(each.after, 6),
-        moved=str(each.moved),
-        state="recovered" if each.recovered_by else "acknowledged" if each.acknowledged else each.state,
-        large=each.large,
-        reasons=each.reasons,
+        before=rounded(point.before, 6),
+        after=rounded(point.after, 6),
+        moved=str(point.moved),
+        state="recovered" if point.recovered_by else "acknowledged" if point.acknowledged else point.state,
+        large=point.large,
+        reasons=point.reasons,
     )
 
 
@@ -210,25 +210,25 @@ def _per(values: Sequence[float], spans: Sequence[Span]) -> int:
 def _rounds(rounds: tuple[float, ...], value: int, per: int, detailed: bool) -> tuple[int, ...] | int:
     if len(rounds) == 1 or not detailed or len(set(rounds)) == 1:
         return len(rounds)
-    return tuple(round(each * per) - value for each in rounds)
+    return tuple(round(of_round * per) - value for of_round in rounds)
 
 
 def _failures(series: Series) -> dict[str, tuple[int, ...]]:
     kinds = dict.fromkeys(filter(None, series.failures))
     every = [*zip(series.at, series.failures, strict=True)] if kinds else []
-    return {kind: tuple(place for place, each in every if each == kind) for kind in kinds}
+    return {kind: tuple(place for place, failure in every if failure == kind) for kind in kinds}
 
 
 def _ticks(series: Series) -> list[tuple[int, str]]:
     """The commits since which it is measured differently, and how, in words."""
     if len(series.by_way) < 2:
         return []
-    found = []
-    measured = [(at, way) for at, way, each in zip(series.at, series.ways, series.rounds, strict=True) if each]
+    ticks = []
+    measured = [(at, way) for at, way, rounds in zip(series.at, series.ways, series.rounds, strict=True) if rounds]
     for (_, before), (at, after) in itertools.pairwise(measured):
         if before != after:
-            found.append((at, _difference(dict(before), dict(after))))
-    return found
+            ticks.append((at, _difference(dict(before), dict(after))))
+    return ticks
 
 
 def _difference(before: Mapping[str, str], after: Mapping[str, str]) -> str:

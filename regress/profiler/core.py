@@ -117,7 +117,7 @@ class GPUProfiler:
         """By operation the totals of all entries that the device is done with, the most time first. It waits for none."""
         with self._ledger.lock:
             self._ledger.catch_up(CLOSING_S)
-            return {each.operation: each for each in self._ledger.summary()}
+            return {operation.operation: operation for operation in self._ledger.summary()}
 
     def get_bottlenecks(self, top_n: int = 5) -> list[Bottleneck]:
         """The operations with the most time of their own, with what holds them back and what to try."""
@@ -131,7 +131,7 @@ class GPUProfiler:
             lines.append("nothing was profiled")
         if self.pending:
             lines.append(f"{self.pending} entries are not done on the device, and not counted")
-        if self._ledger.why_no_breakdown and any(each.device != "cpu" for each in summary.values()):
+        if self._ledger.why_no_breakdown and any(operation.device != "cpu" for operation in summary.values()):
             lines.append(f"busy, copies and idle are unknown: {self._ledger.why_no_breakdown}")
         print("\n".join(lines))
 
@@ -179,9 +179,9 @@ class GPUProfiler:
             lost=ledger.lost,
             no_breakdown=ledger.why_no_breakdown,
             operations=tuple(summary),
-            variants=tuple(each for totals in ledger.operations.values() for each in totals.variants_of()),
+            variants=tuple(variant for totals in ledger.operations.values() for variant in totals.variants_of()),
             bottlenecks=bottlenecks(summary, limits),
-            entries=tuple(each.entry(ledger.epoch_s, ledger.shift_s) for each in ledger.kept),
+            entries=tuple(running.entry(ledger.epoch_s, ledger.shift_s) for running in ledger.kept),
         )
 
     def _limits(self) -> dict[str, float]:

@@ -176,8 +176,8 @@ class Ledger:
 
     def _give_up(self, error: Exception, *entries: Running) -> None:
         """A device that fails ends the device times, and never the program."""
-        for each in (*self._ended, *self._waiting, *self._running, *entries):
-            each.mark = None
+        for entry in (*self._ended, *self._waiting, *self._running, *entries):
+            entry.mark = None
         self.timeline = self.memory = None
         self.why_no_breakdown = f"the device failed: {error}"
 
@@ -199,9 +199,9 @@ class Ledger:
         if timeline is None:
             return
         with timeline.backend.unheard():
-            for each in self._running:
-                if each.mark is not None:
-                    timeline.begun(each.mark)
+            for entry in self._running:
+                if entry.mark is not None:
+                    timeline.begun(entry.mark)
             self._read(timeline)
         known = trace is not None and trace.collect(timeline.timed, flush or bool(timeline.timed))
         if known:
@@ -223,17 +223,22 @@ class Ledger:
     def _note_levels(self) -> None:
         """Of entries that go on: the sums at their beginning, so that the trace before it can be forgotten."""
         assert self.trace is not None
-        for each in (*self._running, *self._ended):
-            mark = each.mark
-            if mark is not None and each.level is None and mark.start_s is not None and self.trace.covers(mark.start_s):
-                each.level = self.trace.level(mark.start_s)
+        for entry in (*self._running, *self._ended):
+            mark = entry.mark
+            if (
+                mark is not None
+                and entry.level is None
+                and mark.start_s is not None
+                and self.trace.covers(mark.start_s)
+            ):
+                entry.level = self.trace.level(mark.start_s)
 
     def _oldest(self) -> float:
         """Nothing before that time will be asked about."""
         oldest = self.now() + 1.0
-        for each in (*self._running, *self._ended, *self._waiting):
-            mark = each.mark
-            if mark is None or each.level is not None:
+        for entry in (*self._running, *self._ended, *self._waiting):
+            mark = entry.mark
+            if mark is None or entry.level is not None:
                 continue
             oldest = min(oldest, mark.start_s if mark.start_s is not None else mark.anchor.time_s or mark.anchor.made_s)
         return oldest
@@ -279,9 +284,9 @@ class Ledger:
 
     def summary(self) -> list[Operation]:
         """The totals as they stand, the most time first."""
-        own_s = sum(each.self_s for each in self.operations.values())
-        found = [each.operation_of(own_s) for each in self.operations.values()]
-        return sorted(found, key=lambda each: -each.self_s)
+        own_s = sum(totals.self_s for totals in self.operations.values())
+        operations = [totals.operation_of(own_s) for totals in self.operations.values()]
+        return sorted(operations, key=lambda operation: -operation.self_s)
 
     def catch_up(self, seconds: float, wait: bool = False) -> None:
         """Count what can be counted now; all of it, where the device is waited for. The trace is given so long to catch up."""

@@ -50,9 +50,9 @@ class Memory:
         self._open.remove(entry)
 
     def _tell(self, peak: int) -> None:
-        for each in self._open:
-            if each.peak_bytes is None or peak > each.peak_bytes:
-                each.peak_bytes = peak
+        for entry in self._open:
+            if entry.peak_bytes is None or peak > entry.peak_bytes:
+                entry.peak_bytes = peak
 
     def _find(self) -> MemoryProbe | None:
         """Only allocators that count by themselves, not those that need a hook or stand for a whole device."""

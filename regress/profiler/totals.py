@@ -89,9 +89,9 @@ class OperationTotals:
             self.copied_bytes += entry.copied_bytes or 0
         for name, (calls, seconds) in kernels.items():
             if name in self.kernels or len(self.kernels) < MOST_KERNELS:
-                found = self.kernels.setdefault(name, [0, 0.0])
-                found[0] += calls
-                found[1] += seconds
+                sums = self.kernels.setdefault(name, [0, 0.0])
+                sums[0] += calls
+                sums[1] += seconds
         if entry.details:
             self._declared(entry)
         self._variant(entry).add(entry)
@@ -106,18 +106,18 @@ class OperationTotals:
 
     def _variant(self, entry: Running) -> VariantTotals:
         key = f"{entry.device} {entry.details}" if entry.details else entry.device
-        found = self.variants.get(key)
-        if found is None:
+        variant = self.variants.get(key)
+        if variant is None:
             if len(self.variants) >= MOST_VARIANTS:
                 key = entry.device
             details = {} if key == entry.device else entry.details
-            found = self.variants.setdefault(key, VariantTotals(details, entry.device))
-        return found
+            variant = self.variants.setdefault(key, VariantTotals(details, entry.device))
+        return variant
 
     def operation_of(self, all_self_s: float) -> Operation:
         """The totals as they stand, where all operations together have that much time of their own."""
         known = self.broken_down > 0
-        longest = sorted(self.kernels.items(), key=lambda each: -each[1][1])[:SHOWN_KERNELS]
+        longest = sorted(self.kernels.items(), key=lambda kernel: -kernel[1][1])[:SHOWN_KERNELS]
         declared = {name: work / seconds for name, (work, seconds) in self.declared.items() if seconds > 0}
         copies = self.copied_bytes / self.transfer_s if self.copied_bytes and self.transfer_s > 0 else None
         return Operation(
@@ -151,17 +151,17 @@ class OperationTotals:
         return tuple(
             Variant(
                 self.operation,
-                each.details,
-                each.device,
-                each.calls,
-                tuple(each.durations_s),
-                tuple(each.hosts_s),
-                each.peak_bytes,
+                variant.details,
+                variant.device,
+                variant.calls,
+                tuple(variant.durations_s),
+                tuple(variant.hosts_s),
+                variant.peak_bytes,
             )
-            for each in self.variants.values()
+            for variant in self.variants.values()
         )
 
 
 def most(one: int | None, other: int | None) -> int | None:
-    known = [each for each in (one, other) if each is not None]
+    known = [level for level in (one, other) if level is not None]
     return max(known) if known else None

@@ -72,11 +72,11 @@ class DeviceTrace:
     def collect(self, timed: list[SpinTime], flush: bool = False) -> bool:
         """Take in what was traced, and the anchors that have a time by now; whether more is known than before. The spins of a
         trace come in the order of their anchors."""
-        for each in self._tracer.collect(flush):
-            if each.kind == "kernel" and each.name == MARKER:
-                self._markers.append(each)
+        for activity in self._tracer.collect(flush):
+            if activity.kind == "kernel" and activity.name == MARKER:
+                self._markers.append(activity)
             else:
-                self._arrived.append(each)
+                self._arrived.append(activity)
         self._anchors.extend(timed)
         timed.clear()
         if self._tracer.overrun:
@@ -131,18 +131,18 @@ class DeviceTrace:
         start_at = end_at - (end_s - start_s) if end_s - start_s < SHORT_S else self._on_trace(start_s)
         low, high = begin or self._level(start_at), self._level(end_at)
         done = TraceSums(high[0] - low[0], high[1] - low[1], high[2] - low[2])
-        found: Kernels = {}
+        kernels: Kernels = {}
         if start_at >= self._kernels_from:
             first = bisect_left(self._middles, start_at)
-            for each in self._kernels[first : bisect_left(self._middles, end_at, first)]:
-                seconds = each.end_s - each.start_s
-                if each.name in found:
-                    sums = found[each.name]
+            for kernel in self._kernels[first : bisect_left(self._middles, end_at, first)]:
+                seconds = kernel.end_s - kernel.start_s
+                if kernel.name in kernels:
+                    sums = kernels[kernel.name]
                     sums[0] += 1
                     sums[1] += seconds
                 else:
-                    found[each.name] = [1, seconds]
-        return done, found
+                    kernels[kernel.name] = [1, seconds]
+        return done, kernels
 
     def _level(self, at_s: float) -> TraceSums:
         at = bisect_right(self._times, at_s)
@@ -187,18 +187,18 @@ class DeviceTrace:
     def _add_up(self, until_s: float) -> None:
         """Everything that ends before has arrived: add it to the sums. What ran across the end of the sums counts from
         there."""
-        done = [each for each in self._arrived if each.end_s <= until_s]
-        self._arrived = [each for each in self._arrived if each.end_s > until_s]
+        done = [activity for activity in self._arrived if activity.end_s <= until_s]
+        self._arrived = [activity for activity in self._arrived if activity.end_s > until_s]
         from_s = self._times[-1]
         steps: list[tuple[float, int, int, float]] = []
-        for each in done:
-            start_s = max(each.start_s, from_s)
-            if each.end_s <= start_s:
+        for activity in done:
+            start_s = max(activity.start_s, from_s)
+            if activity.end_s <= start_s:
                 continue
-            copies = each.kind == "copy"
-            rate = each.nbytes / (each.end_s - each.start_s) if copies else 0.0
+            copies = activity.kind == "copy"
+            rate = activity.nbytes / (activity.end_s - activity.start_s) if copies else 0.0
             steps.append((start_s, not copies, copies, rate))
-            steps.append((each.end_s, -(not copies), -copies, -rate))
+            steps.append((activity.end_s, -(not copies), -copies, -rate))
         steps.sort(key=lambda step: step[0])
         busy = copying = 0
         rate, level, last_s = 0.0, self._levels[-1], from_s
@@ -218,10 +218,10 @@ class DeviceTrace:
             busy, copying, rate = busy + more_busy, copying + more_copying, rate + more_rate
         self._times.append(max(until_s, last_s))
         self._levels.append(level)
-        self._kernels += [each for each in done if each.kind != "copy"]
+        self._kernels += [activity for activity in done if activity.kind != "copy"]
         self._kernels.sort(key=_middle)
-        self._middles = [_middle(each) for each in self._kernels]
+        self._middles = [_middle(kernel) for kernel in self._kernels]
 
 
-def _middle(each: Activity) -> float:
-    return (each.start_s + each.end_s) / 2
+def _middle(activity: Activity) -> float:
+    return (activity.start_s + activity.end_s) / 2

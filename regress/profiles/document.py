@@ -206,22 +206,24 @@ def read(path: Path) -> Profile:
             f"{path} is of another version: {schema}", why=f"this is read here: {SCHEMA}", fix="export it again"
         )
     try:
-        found = build(Profile, data, "the profile")
-        _look_over(found)
+        profile = build(Profile, data, "the profile")
+        _look_over(profile)
     except (TypeError, ValueError) as error:
         raise _broken(path, str(error)) from None
-    return found
+    return profile
 
 
 def _look_over(profile: Profile) -> None:
     """Raise ValueError for what no program and no clock has."""
-    for each in profile.variants:
-        if each.device not in ("gpu", "cpu"):
-            raise ValueError(f"{each.operation} ran on {_word(each.device)}, neither gpu nor cpu")
-        if min((*each.durations_s, *each.hosts_s), default=0.0) < 0:
-            raise ValueError(f"{each.operation} has a time below zero")
-        if each.device == "gpu" and len(each.hosts_s) != len(each.durations_s):
-            raise ValueError(f"{each.operation} has {len(each.hosts_s)} host times for {len(each.durations_s)} entries")
+    for variant in profile.variants:
+        if variant.device not in ("gpu", "cpu"):
+            raise ValueError(f"{variant.operation} ran on {_word(variant.device)}, neither gpu nor cpu")
+        if min((*variant.durations_s, *variant.hosts_s), default=0.0) < 0:
+            raise ValueError(f"{variant.operation} has a time below zero")
+        if variant.device == "gpu" and len(variant.hosts_s) != len(variant.durations_s):
+            raise ValueError(
+                f"{variant.operation} has {len(variant.hosts_s)} host times for {len(variant.durations_s)} entries"
+            )
 
 
 def _broken(path: Path, why: str) -> RegressError:
@@ -249,16 +251,16 @@ def _value(kind: Any, data: Any, where: str) -> Any:
     if get_origin(kind) is tuple:
         if not isinstance(data, list):
             raise TypeError(f"{where} is {_word(data)}, not a list")
-        return tuple(_value(get_args(kind)[0], each, f"{where}[{at}]") for at, each in enumerate(data))
+        return tuple(_value(get_args(kind)[0], item, f"{where}[{at}]") for at, item in enumerate(data))
     if get_origin(kind) is dict:
         if not isinstance(data, dict):
             raise TypeError(f"{where} is {_word(data)}, not an object")
         inner = get_args(kind)[1]
-        return {key: each if inner is Any else _value(inner, each, f"{where}[{key}]") for key, each in data.items()}
+        return {key: item if inner is Any else _value(inner, item, f"{where}[{key}]") for key, item in data.items()}
     options = get_args(kind) or (kind,)
     if type(None) in options and data is None:
         return None
-    (wanted,) = (each for each in options if each is not type(None))
+    (wanted,) = (option for option in options if option is not type(None))
     if hasattr(wanted, "__dataclass_fields__"):
         return build(wanted, data, where)
     if wanted is float and isinstance(data, int) and not isinstance(data, bool):
@@ -281,9 +283,9 @@ def _word(data: Any) -> str:
 def _plain(data: Any) -> Any:
     """Without numbers that JSON lacks; a program's details may be anything."""
     if isinstance(data, Mapping):
-        return {str(key): _plain(each) for key, each in data.items()}
+        return {str(key): _plain(item) for key, item in data.items()}
     if isinstance(data, (list, tuple)):
-        return [_plain(each) for each in data]
+        return [_plain(item) for item in data]
     if isinstance(data, float):
         return data if math.isfinite(data) else None
     return data if data is None or isinstance(data, (bool, int, str)) else str(data)

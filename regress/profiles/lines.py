@@ -15,32 +15,34 @@ ALIGNS = "ll" + "r" * (len(HEADS) - 2)
 
 def operation_lines(operations: Iterable[Operation], style: Style) -> list[str]:
     """A table of the operations. `busy`, `copies` and `idle` are shares of the device's span, `host` is the mean beside it."""
-    return table([titles(*HEADS), *(Row(_cells(each)) for each in operations)], ALIGNS, style)
+    return table([titles(*HEADS), *(Row(_cells(operation)) for operation in operations)], ALIGNS, style)
 
 
-def bottleneck_lines(found: Sequence[Bottleneck], style: Style) -> list[str]:
+def bottleneck_lines(bottlenecks: Sequence[Bottleneck], style: Style) -> list[str]:
     """A paragraph each: how much of the time, what binds it and how that is known, what to try."""
     lines = []
-    for place, each in enumerate(found, 1):
-        bound = "cause unknown" if each.bound == "unknown" else f"{each.bound}-bound"
-        lines.append(f"{place}. {visible(each.operation)}: {format_percent(each.share)} of the time, {bound}")
-        lines.append(f"   {visible(each.evidence)}")
-        lines += [f"   - {visible(advice)}" for advice in each.advice]
+    for place, bottleneck in enumerate(bottlenecks, 1):
+        bound = "cause unknown" if bottleneck.bound == "unknown" else f"{bottleneck.bound}-bound"
+        lines.append(
+            f"{place}. {visible(bottleneck.operation)}: {format_percent(bottleneck.share)} of the time, {bound}"
+        )
+        lines.append(f"   {visible(bottleneck.evidence)}")
+        lines += [f"   - {visible(advice)}" for advice in bottleneck.advice]
     return lines
 
 
-def _cells(each: Operation) -> tuple[str, ...]:
-    parts = (each.busy_s, each.transfer_s, each.idle_s)
-    shares = [part / each.span_s if part is not None and each.span_s > 0 else None for part in parts]
+def _cells(operation: Operation) -> tuple[str, ...]:
+    parts = (operation.busy_s, operation.transfer_s, operation.idle_s)
+    shares = [part / operation.span_s if part is not None and operation.span_s > 0 else None for part in parts]
     return (
-        visible(each.operation),
-        each.device,
-        str(each.calls),
-        format_percent(each.share),
-        format_time(each.total_s),
-        format_time(each.self_s),
-        format_time(each.mean_s),
+        visible(operation.operation),
+        operation.device,
+        str(operation.calls),
+        format_percent(operation.share),
+        format_time(operation.total_s),
+        format_time(operation.self_s),
+        format_time(operation.mean_s),
         *map(format_percent, shares),
-        format_time(each.host_s / each.calls),
-        format_bytes(each.peak_bytes),
+        format_time(operation.host_s / operation.calls),
+        format_bytes(operation.peak_bytes),
     )

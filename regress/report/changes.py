@@ -19,13 +19,15 @@ _SUBJECT_LIMIT = 50
 
 def changes(report: Report, style: Style) -> list[str]:
     """The sections of change points as lines; unless verbose, small and recovered ones are only counted."""
-    found = tables(report, style)
-    titled = [table for table in found.values() if any(table[0].cells[1:])]
+    sections = tables(report, style)
+    titled = [table for table in sections.values() if any(table[0].cells[1:])]
     for table in titled[1:]:
         table[0] = titles(table[0].cells[0], columns=len(ALIGNS))
-    layout = Layout.of([one for table in found.values() for one in table], ALIGNS, style)
+    layout = Layout.of([one for table in sections.values() for one in table], ALIGNS, style)
     lines = [
-        line for table in found.values() for line in (*(text for one in table for text in layout.lines(one, style)), "")
+        line
+        for table in sections.values()
+        for line in (*(text for one in table for text in layout.lines(one, style)), "")
     ]
     folded = folded_line(report, style)
     return [*lines, *([f"  {folded} (-v lists them)", ""] if folded else [])]
@@ -33,7 +35,7 @@ def changes(report: Report, style: Style) -> list[str]:
 
 def folded_line(report: Report, style: Style) -> str:
     """How many changes are not shown."""
-    folded = sum(each.new and not _shown(each, style) for each in report.changes)
+    folded = sum(change.new and not _shown(change, style) for change in report.changes)
     return f"{folded} new below the threshold" if folded else ""
 
 
@@ -42,27 +44,27 @@ def tables(report: Report, style: Style) -> dict[str, list[Row]]:
     alarm = "open in the history" if report.command == "gate" else "new"
     every = list(report.changes) if style.verbose else outside(report.changes, report.shifts)
     chosen = [
-        (alarm, [each for each in every if each.new and _shown(each, style)]),
-        ("open from before", [each for each in every if not each.new and _is_open(each)]),
+        (alarm, [change for change in every if change.new and _shown(change, style)]),
+        ("open from before", [change for change in every if not change.new and _is_open(change)]),
     ]
     if style.verbose:
-        chosen.append(("from before", [each for each in every if not each.new and not _is_open(each)]))
-    several = len({(each.machine, each.environment, each.device) for each in report.changes}) > 1
+        chosen.append(("from before", [change for change in every if not change.new and not _is_open(change)]))
+    several = len({(change.machine, change.environment, change.device) for change in report.changes}) > 1
     changed = {
         title: [
             titles(title, "before", "after", "change", "95 % interval", columns=len(ALIGNS)),
-            *(one for each in _together(found, style) for one in _rows(each, several)),
+            *(one for group in _together(members, style) for one in _rows(group, several)),
         ]
-        for title, found in chosen
-        if found
+        for title, members in chosen
+        if members
     }
-    moved = [shift_row(each) for each in report.shifts if each.new or any(map(_is_open, each.changes))]
+    moved = [shift_row(shift) for shift in report.shifts if shift.new or any(map(_is_open, shift.changes))]
     shifts = {"moved at once": [titles("moved at once", columns=len(ALIGNS)), *moved]} if moved else {}
     broken, known = (
         {title: [titles(title, columns=len(ALIGNS)), *_broken_rows(own, style)]} if own else {}
         for title, own in (
-            ("stopped giving numbers", [each for each in report.breakages if each.new]),
-            ("no numbers, known", [each for each in report.breakages if not each.new]),
+            ("stopped giving numbers", [breakage for breakage in report.breakages if breakage.new]),
+            ("no numbers, known", [breakage for breakage in report.breakages if not breakage.new]),
         )
     )
     return broken | shifts | changed | known
@@ -78,33 +80,33 @@ def _shown(changed: Changed, style: Style) -> bool:
     return style.verbose or changed.point.large
 
 
-def _together(found: Sequence[Changed], style: Style) -> list[list[Changed]]:
+def _together(members: Sequence[Changed], style: Style) -> list[list[Changed]]:
     """Groups of one benchmark that changed alike in one commit, in the order of their first members."""
     groups: dict[object, list[Changed]] = {}
-    for at, each in enumerate(found):
-        point = each.point
+    for at, change in enumerate(members):
+        point = change.point
         alike = (
-            each.case.name,
-            each.metric.name,
-            place(each),
+            change.case.name,
+            change.metric.name,
+            place(change),
             point.moved,
             point.blamed,
-            _notes(each),
+            _notes(change),
         )
         own = style.verbose or point.ratio is None
-        groups.setdefault(at if own else alike, []).append(each)
+        groups.setdefault(at if own else alike, []).append(change)
     return list(groups.values())
 
 
 def _rows(group: Sequence[Changed], several: bool) -> Iterator[Row]:
     """A row each, or one for all if there are at least FEWEST."""
     if len(group) < FEWEST:
-        yield from (row(each, several) for each in group)
+        yield from (row(change, several) for change in group)
         return
-    farthest = max(group, key=lambda each: abs(math.log(each.point.ratio or 1.0)))
+    farthest = max(group, key=lambda change: abs(math.log(change.point.ratio or 1.0)))
     most_of_all = row(farthest, several)
     name = f"{visible(farthest.case.name)}: {len(group)} cases"
-    change = range_words(each.point.ratio for each in group)
+    change = range_words(change.point.ratio for change in group)
     most = f"most in {visible(str(farthest.case))}"
     yield replace(
         most_of_all, cells=(name, "", "", change, "", *most_of_all.cells[5:7], f"{most_of_all.cells[7]}, {most}")
@@ -114,25 +116,25 @@ def _rows(group: Sequence[Changed], several: bool) -> Iterator[Row]:
 def shift_row(shift: Shift) -> Row:
     """The cells of many benchmarks that moved at one commit: how far, and what speaks for another cause; nobody is blamed."""
     most = shift.changes[0]
-    ends = list(dict.fromkeys(visible(each.short) for each in (shift.blamed[0], shift.blamed[-1])))
+    ends = list(dict.fromkeys(visible(commit.short) for commit in (shift.blamed[0], shift.blamed[-1])))
     where = (f"on {place(shift)}", f"at {' to '.join(ends)}", f"most in {visible(str(most.case))}")
     words = (*map(visible, shift.reasons), *where)
-    change = range_words(each.point.ratio for each in shift.changes)
-    kinds = {each.metric.name for each in shift.changes}
+    change = range_words(member.point.ratio for member in shift.changes)
+    kinds = {member.metric.name for member in shift.changes}
     metric = metric_words(kinds.pop()) if len(kinds) == 1 else ""
     mark, color = most.point.moved.look
     name = f"{len(shift.benchmarks)} benchmarks"
     return Row((name, "", "", change, "", metric, "", ", ".join(words)), mark, color, accent=3)
 
 
-def _broken_rows(found: Sequence[Breakage], style: Style) -> Iterator[Row]:
+def _broken_rows(breakages: Sequence[Breakage], style: Style) -> Iterator[Row]:
     """A row each; unless verbose, one for all cases of a benchmark that broke alike."""
     groups: dict[object, list[Breakage]] = {}
-    for at, each in enumerate(found):
-        groups.setdefault(at if style.verbose else (each.case.name, place(each), each.failure, each.blamed), []).append(
-            each
-        )
-    several = len({place(each) for each in found}) > 1
+    for at, breakage in enumerate(breakages):
+        groups.setdefault(
+            at if style.verbose else (breakage.case.name, place(breakage), breakage.failure, breakage.blamed), []
+        ).append(breakage)
+    several = len({place(breakage) for breakage in breakages}) > 1
     for group in groups.values():
         first = broken_row(group[0], several)
         name = f"{visible(group[0].case.name)}: {len(group)} cases"

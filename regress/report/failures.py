@@ -25,15 +25,15 @@ def without_values(comparisons: Iterable[Comparison], style: Style) -> list[list
 def alike(comparisons: Iterable[Comparison], verbose: bool = False) -> list[list[Comparison]]:
     """Groups with one reason: of one benchmark, or skipped ones of any; if verbose, one group a case."""
     groups: dict[tuple[object, ...], list[Comparison]] = {}
-    for each in comparisons:
-        groups.setdefault((str(each.case),) if verbose else _what_happened(each), []).append(each)
+    for comparison in comparisons:
+        groups.setdefault((str(comparison.case),) if verbose else _what_happened(comparison), []).append(comparison)
     return list(groups.values())
 
 
 def reasons_beside(comparison: Comparison) -> str:
     """Its reasons, without those that repeat the message of the failure."""
     said = [failure.message for _, failure in failures_of(comparison)]
-    other = tuple(each for each in comparison.reasons if not any(text in each for text in said))
+    other = tuple(reason for reason in comparison.reasons if not any(text in reason for text in said))
     return reasons_of(replace(comparison, reasons=other))
 
 
@@ -52,7 +52,7 @@ def failure_lines(failures: Iterable[tuple[str, Failure]], style: Style) -> list
 
 def _what_happened(comparison: Comparison) -> tuple[object, ...]:
     """Equal for cases that share a row: failures of one benchmark, or whatever is skipped for one reason and not critical."""
-    failures = tuple((side, each.kind, each.message, each.where) for side, each in failures_of(comparison))
+    failures = tuple((side, failure.kind, failure.message, failure.where) for side, failure in failures_of(comparison))
     return (
         failures
         if comparison.verdict is Verdict.SKIPPED and failures and not comparison.critical
@@ -62,7 +62,7 @@ def _what_happened(comparison: Comparison) -> tuple[object, ...]:
 
 def name_of(group: Sequence[Comparison]) -> str:
     """The case, or how many cases of which benchmark."""
-    names = list(dict.fromkeys(each.case.name for each in group))
+    names = list(dict.fromkeys(comparison.case.name for comparison in group))
     if len(group) == 1:
         return str(group[0].case)
     if len(names) == 1:
@@ -75,7 +75,7 @@ def failures_of(comparison: Comparison) -> list[tuple[str, Failure]]:
     base, head = comparison.base_failure, comparison.head_failure
     if base is not None and head is not None and (base.message, base.where) == (head.message, head.where):
         return [("on both sides", head)]
-    return [(words, each) for words, each in (("on base", base), ("on head", head)) if each is not None]
+    return [(words, failure) for words, failure in (("on base", base), ("on head", head)) if failure is not None]
 
 
 def case_lines(case: Case, failure: Failure, style: Style) -> list[str]:

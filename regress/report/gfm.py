@@ -117,7 +117,7 @@ def _kept(parts: Sequence[PagePart], room: int) -> list[set[int]]:
                 room -= _size(part.rows[at])
                 kept[number].add(at)
     for number, part in enumerate(parts):
-        for at in (each for each in part.by_weight() if each not in kept[number]):
+        for at in (place for place in part.by_weight() if place not in kept[number]):
             if room < _size(part.rows[at]):
                 return kept  # what comes next is less serious: it must not be there instead of this
             room -= _size(part.rows[at])

@@ -48,17 +48,17 @@ def render(report: Report, style: Style) -> str:
     """Lines for standard output. The style is that of the text."""
     text = terminal.render(report, style)
     token = hashlib.sha256(text.encode()).hexdigest()  # no text can contain its own
-    found = list(_annotations(report))
+    annotations = list(_annotations(report))
     lines = [f"::stop-commands::{token}", text.rstrip("\n"), f"::{token}::"]
     for type in ("error", "warning", "notice"):
-        these = [each for each in found if each.type == type]
+        these = [annotation for annotation in annotations if annotation.type == type]
         shown = these if len(these) <= _MOST_ANNOTATIONS else these[: _MOST_ANNOTATIONS - 1]
         lines += map(_command, shown)
         if len(shown) < len(these):
             rest = these[len(shown) :]
             more = f"{len(rest)} more: all are in the log of this step"
             # What fails is named, whatever it is behind.
-            names = sorted((each.title for each in rest), key=lambda title: not title.startswith(_FAILED))
+            names = sorted((annotation.title for annotation in rest), key=lambda title: not title.startswith(_FAILED))
             lines.append(_command(Annotation(these[0].type, "regress", (more, *names))))
     return "\n".join(lines) + "\n"
 
@@ -69,7 +69,7 @@ def render(report: Report, style: Style) -> str:
 def _annotations(report: Report) -> Iterator[Annotation]:
     errors = [*_stopped(report), *_compared(report), *_failed(report), *_changed(report), *_others(report)]
     verdict = summary.verdict_line(report, Style())
-    if report.exit_code and not any(each.type == "error" for each in errors):
+    if report.exit_code and not any(error.type == "error" for error in errors):
         errors.insert(0, Annotation("error", "regress", (verdict or f"exit code {report.exit_code}",)))
     yield from errors
     for text in report.warnings:
@@ -88,26 +88,31 @@ def _stopped(report: Report) -> Iterator[Annotation]:
 def _compared(report: Report) -> Iterator[Annotation]:
     """Regressions, critical ones and then the largest first; failures; and what is undecided, if that counts."""
     counts = {
-        code: [each for each in report.comparisons if each.exit_code(report.strict) == code]
+        code: [comparison for comparison in report.comparisons if comparison.exit_code(report.strict) == code]
         for code in (Exit.REGRESSED, Exit.FAILED, Exit.UNDECIDED)
     }
     worst = sorted(gathered(counts[Exit.REGRESSED], report.comparisons), key=weight_of, reverse=True)
     failed = [_failure("error", group) for group in alike(counts[Exit.FAILED])]
     # Of those that have room, some are of each kind.
     first = max(_MOST_ANNOTATIONS // 2, _MOST_ANNOTATIONS - 1 - len(failed))
-    yield from (_row("error", each, report) for each in worst[:first])
+    yield from (_row("error", item, report) for item in worst[:first])
     yield from failed
-    yield from (_row("error", each, report) for each in worst[first:])
-    for group in alike(each for each in counts[Exit.UNDECIDED] if failures_of(each)):
+    yield from (_row("error", item, report) for item in worst[first:])
+    for group in alike(comparison for comparison in counts[Exit.UNDECIDED] if failures_of(comparison)):
         yield _failure("error", group)
-    for each in gathered([one for one in counts[Exit.UNDECIDED] if not failures_of(one)], report.comparisons):
-        yield _row("error", each, report)
-    drifted = [each for each in report.drift if each.exit_code(report.strict)]
-    for each in sorted(gathered(drifted, report.drift), key=weight_of, reverse=True):
-        yield _row("error", each, report, f"since {report.drift_since} ")
-    told = {each.case for each in counts[Exit.FAILED]}
-    other = [each for title, found in verdicts.chosen(report) for each in found if title == Verdict.FAILED.value]
-    for group in alike(each for each in other if each.case not in told):
+    for item in gathered([one for one in counts[Exit.UNDECIDED] if not failures_of(one)], report.comparisons):
+        yield _row("error", item, report)
+    drifted = [comparison for comparison in report.drift if comparison.exit_code(report.strict)]
+    for item in sorted(gathered(drifted, report.drift), key=weight_of, reverse=True):
+        yield _row("error", item, report, f"since {report.drift_since} ")
+    told = {comparison.case for comparison in counts[Exit.FAILED]}
+    other = [
+        comparison
+        for title, comparisons in verdicts.chosen(report)
+        for comparison in comparisons
+        if title == Verdict.FAILED.value
+    ]
+    for group in alike(comparison for comparison in other if comparison.case not in told):
         yield _failure("warning", group)
 
 
@@ -132,29 +137,29 @@ def _words(failure: Failure) -> str:
 
 
 def _failed(report: Report) -> Iterator[Annotation]:
-    for each in report.measurements:
-        failure = each.failure
-        if failure is not None and failure.kind != "skipped" and each.primary:
-            yield Annotation("error", f"{_FAILED}{each.case}", (_words(failure),), failure.where)
+    for measurement in report.measurements:
+        failure = measurement.failure
+        if failure is not None and failure.kind != "skipped" and measurement.primary:
+            yield Annotation("error", f"{_FAILED}{measurement.case}", (_words(failure),), failure.where)
 
 
 def _changed(report: Report) -> Iterator[Annotation]:
     """What stopped giving numbers is an error where it is new, as is a regression, the farthest first; what is new and not
     sure yet is a warning, and a short improvement that ended a notice."""
-    for broken in (each for each in report.breakages if each.new):
+    for broken in (breakage for breakage in report.breakages if breakage.new):
         cells, where = changes.broken_row(broken).cells, broken.failure.where
         yield Annotation("error", f"stopped giving numbers: {cells[0]}", (in_words(cells),), where)
-    for shift in (each for each in report.shifts if each.new):
-        cells, is_open = changes.shift_row(shift).cells, any(each.point.is_open for each in shift.changes)
+    for shift in (event for event in report.shifts if event.new):
+        cells, is_open = changes.shift_row(shift).cells, any(change.point.is_open for change in shift.changes)
         yield Annotation("error" if is_open else "warning", f"moved at once: {cells[0]}", (in_words(cells),))
-    new = [each for each in outside(report.changes, report.shifts) if each.new]
-    for each in sorted((one for one in new if one.point.is_open), key=lambda one: -how_far(one.point.ratio)):
-        cells = changes.row(each).cells
+    new = [change for change in outside(report.changes, report.shifts) if change.new]
+    for change in sorted((one for one in new if one.point.is_open), key=lambda one: -how_far(one.point.ratio)):
+        cells = changes.row(change).cells
         yield Annotation("error", f"regressed: {cells[0]}", (in_words(cells),))
     milder: dict[str, Type] = {"tentative": "warning", "relapsed": "notice"}
-    for each in (one for one in new if one.point.state in milder and one.point.moved is Verdict.REGRESSED):
-        cells = changes.row(each).cells
-        yield Annotation(milder[each.point.state], f"{each.point.state}: {cells[0]}", (in_words(cells),))
+    for change in (one for one in new if one.point.state in milder and one.point.moved is Verdict.REGRESSED):
+        cells = changes.row(change).cells
+        yield Annotation(milder[change.point.state], f"{change.point.state}: {cells[0]}", (in_words(cells),))
 
 
 def _others(report: Report) -> Iterator[Annotation]:

@@ -18,43 +18,48 @@ _FEW = 3
 def implementations(report: Report, style: Style) -> list[str]:
     """A table for each benchmark; below it the crossovers, and what speaks against telling implementations apart."""
     lines: list[str] = []
-    for found in report.implementations:
-        own = table(rows(found, style, mark="*"), aligns(found), style)
-        lines += [f"  {paint(title(found), 'bold', style)}", *own]
-        lines += [f"  {line}" for line in (*crossovers(found), *reasons(found, style))]
+    for operation in report.implementations:
+        own = table(rows(operation, style, mark="*"), aligns(operation), style)
+        lines += [f"  {paint(title(operation), 'bold', style)}", *own]
+        lines += [f"  {line}" for line in (*crossovers(operation), *reasons(operation, style))]
         lines.append("")
     return lines
 
 
 def sentences(report: Report) -> list[str]:
     """The answers alone, a line for each crossover, or if there is no size for each combination."""
-    return [f"{visible(found.name)}: {line}" for found in report.implementations for line in _answers(found)]
+    return [
+        f"{visible(operation.name)}: {line}" for operation in report.implementations for line in _answers(operation)
+    ]
 
 
-def title(found: Implementations) -> str:
-    return f"{visible(found.name)}: implementations by {metric_words(found.metric.name)}"
+def title(operation: Implementations) -> str:
+    return f"{visible(operation.name)}: implementations by {metric_words(operation.metric.name)}"
 
 
-def aligns(found: Implementations) -> str:
-    return f"l{'r' * len(found.names)}l"
+def aligns(operation: Implementations) -> str:
+    return f"l{'r' * len(operation.names)}l"
 
 
-def rows(found: Implementations, style: Style, mark: str = "") -> list[Row]:
+def rows(operation: Implementations, style: Style, mark: str = "") -> list[Row]:
     """The rows, below the titles of their columns. The fastest one's time bears the mark; of what has no time stands how it
     failed."""
-    names = ", ".join(map(visible, found.param_names))
-    heads = titles(names, *(f"{visible(name)}{_beside(mark, False)}" for name in found.names), "fastest")
-    return [heads, *(_row(each, found, style, mark) for each in found.standings)]
+    names = ", ".join(map(visible, operation.param_names))
+    heads = titles(names, *(f"{visible(name)}{_beside(mark, False)}" for name in operation.names), "fastest")
+    return [heads, *(_row(standing, operation, style, mark) for standing in operation.standings)]
 
 
-def crossovers(found: Implementations) -> list[str]:
+def crossovers(operation: Implementations) -> list[str]:
     """ "fastest by n: triton up to 512, torch from 1024", for each combination of the parameters that are left."""
-    return [f"fastest by {visible(found.size)}{_of(each, found)}: {visible(each.words)}" for each in found.crossovers]
+    return [
+        f"fastest by {visible(operation.size)}{_of(crossover, operation)}: {visible(crossover.words)}"
+        for crossover in operation.crossovers
+    ]
 
 
-def reasons(found: Implementations, style: Style) -> list[str]:
+def reasons(operation: Implementations, style: Style) -> list[str]:
     """Why implementations are not told apart where that is not for their times; unless verbose a few."""
-    every = [f"{_params(each)}{visible(reason)}" for each in found.standings for reason in each.reasons]
+    every = [f"{_params(standing)}{visible(reason)}" for standing in operation.standings for reason in standing.reasons]
     shown = every if style.verbose else every[:_FEW]
     left = len(every) - len(shown)
     return [*shown, *([more_with_v(left)] if left else [])]
@@ -63,15 +68,15 @@ def reasons(found: Implementations, style: Style) -> list[str]:
 # -- parts ---------------------------------------------------------------------------------------------------------------
 
 
-def _row(standing: Standing, found: Implementations, style: Style, mark: str) -> Row:
-    by_name = {each.name: each for each in standing.contenders}
-    values = [by_name[name].summary if name in by_name else None for name in found.names]
-    texts = format_alike([each.center if each else None for each in values], visible(found.metric.unit))
+def _row(standing: Standing, operation: Implementations, style: Style, mark: str) -> Row:
+    by_name = {contender.name: contender for contender in standing.contenders}
+    values = [by_name[name].summary if name in by_name else None for name in operation.names]
+    texts = format_alike([summary.center if summary else None for summary in values], visible(operation.metric.unit))
     cells = [
         f"{text if text != MISSING else _absent(by_name.get(name))}{_beside(mark, name == standing.fastest)}"
-        for name, text in zip(found.names, texts, strict=True)
+        for name, text in zip(operation.names, texts, strict=True)
     ]
-    accent = found.names.index(standing.fastest) + 1 if standing.fastest else None
+    accent = operation.names.index(standing.fastest) + 1 if standing.fastest else None
     return Row(
         (", ".join(map(visible, standing.params)), *cells, _verdict(standing, style)), color="green", accent=accent
     )
@@ -99,15 +104,15 @@ def _verdict(standing: Standing, style: Style) -> str:
     return f"{visible(standing.fastest)}, then {visible(after.name)} {format_change(after.ratio)}{interval}"
 
 
-def _answers(found: Implementations) -> Iterator[str]:
-    if found.size:
-        yield from crossovers(found)
+def _answers(operation: Implementations) -> Iterator[str]:
+    if operation.size:
+        yield from crossovers(operation)
     else:
-        yield from (f"{_params(each)}{_verdict(each, Style())}" for each in found.standings)
+        yield from (f"{_params(standing)}{_verdict(standing, Style())}" for standing in operation.standings)
 
 
-def _of(crossover: Crossover, found: Implementations) -> str:
-    pairs = zip(found.rest_names, crossover.params, strict=True)
+def _of(crossover: Crossover, operation: Implementations) -> str:
+    pairs = zip(operation.rest_names, crossover.params, strict=True)
     return "".join(f", {visible(name)} {visible(value)}" for name, value in pairs)
 
 

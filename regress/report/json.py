@@ -39,7 +39,7 @@ def schema() -> dict[str, Any]:
 
 
 def _object(value: Any, own: tuple[Key, ...], report: Report) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for key in own:
         held = getattr(value, key.source) if isinstance(key.source, str) else key.source(value, report)
         if key.source == "reasons":
@@ -50,15 +50,15 @@ def _object(value: Any, own: tuple[Key, ...], report: Report) -> dict[str, Any]:
             held = _labelled(held, key)
         done = _value(held, report, key.plain)
         if key.beside:
-            found |= done
+            fields |= done
         else:
-            found[key.name] = done
-    return found
+            fields[key.name] = done
+    return fields
 
 
 def _labelled(held: tuple[Any, ...], key: Key) -> Any:
     if is_list(key.kind):
-        return [dict(zip(key.labels, each, strict=True)) for each in held]
+        return [dict(zip(key.labels, item, strict=True)) for item in held]
     return dict(zip(key.labels, held, strict=True))
 
 
@@ -73,7 +73,7 @@ def _value(value: Any, report: Report, plain: bool = False) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return _object(value, keys(type(value), plain), report)
     if isinstance(value, Mapping):
-        return {str(key): _value(each, report, plain) for key, each in value.items()}
+        return {str(key): _value(item, report, plain) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_value(each, report, plain) for each in value]
+        return [_value(item, report, plain) for item in value]
     return str(value)

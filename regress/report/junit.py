@@ -52,17 +52,17 @@ def render(report: Report, style: Style) -> str:
     root = ElementTree.Element("testsuites", name=tests[0].suite)
     _count(root, tests, report)
     suites: dict[str, list[TestCase]] = {}
-    for each in tests:
-        suites.setdefault(each.suite, []).append(each)
+    for test in tests:
+        suites.setdefault(test.suite, []).append(test)
     details = _details(tests)
-    for name, found in suites.items():
+    for name, cases in suites.items():
         suite = ElementTree.SubElement(root, "testsuite", name=inert(name))
-        _count(suite, found, report if name == tests[0].suite else None)
-        suite.set("skipped", str(sum(each.outcome == "skipped" for each in found)))
+        _count(suite, cases, report if name == tests[0].suite else None)
+        suite.set("skipped", str(sum(case.outcome == "skipped" for case in cases)))
         if name == tests[0].suite:
             _properties(suite, report)
-        for each in found:
-            _testcase(suite, each, details[id(each)])
+        for case in cases:
+            _testcase(suite, case, details[id(case)])
     return document(root)
 
 
@@ -71,7 +71,7 @@ def render(report: Report, style: Style) -> str:
 
 def _verdict(report: Report, others: Sequence[TestCase]) -> TestCase:
     """The testcase of the whole report. It fails if no other one shows that the exit code is not 0."""
-    told = any(each.outcome in ("failure", "error") for each in others)
+    told = any(other.outcome in ("failure", "error") for other in others)
     outcome: Outcome = "error" if report.exit_code and not told else ""
     code = f"exit code {report.exit_code}"
     message = "   ".join(summary.verdict(report, Style())) or code
@@ -82,22 +82,30 @@ def _verdict(report: Report, others: Sequence[TestCase]) -> TestCase:
 
 
 def _comparisons(report: Report) -> Iterator[TestCase]:
-    for each in report.comparisons:
-        verdict = each.verdict
-        failures = failures_of(each)
-        values = in_words(row(each, _NARROW).cells)
+    for comparison in report.comparisons:
+        verdict = comparison.verdict
+        failures = failures_of(comparison)
+        values = in_words(row(comparison, _NARROW).cells)
         told = (failure.message for _, failure in failures) if verdict.traits.listed else ()
         message = "" if verdict is Verdict.UNCHANGED else "; ".join(told) or values
-        details = (*failure_lines(failures, Style(verbose=True)), f"again: {summary.again(report, each.case)}")
-        outcome = _outcome(each, report.strict)
-        yield TestCase(each.case.name, _name(each), outcome, str(verdict), message, details, because(report, each))
+        details = (*failure_lines(failures, Style(verbose=True)), f"again: {summary.again(report, comparison.case)}")
+        outcome = _outcome(comparison, report.strict)
+        yield TestCase(
+            comparison.case.name,
+            _name(comparison),
+            outcome,
+            str(verdict),
+            message,
+            details,
+            because(report, comparison),
+        )
 
 
 def _drift(report: Report) -> Iterator[TestCase]:
-    for each in report.drift:
-        verdict, name = each.verdict, f"{_name(each)} since {report.drift_since}"
-        message = "" if verdict is Verdict.UNCHANGED else in_words(row(each, _NARROW).cells)
-        yield TestCase(each.case.name, name, _outcome(each, report.strict), str(verdict), message)
+    for comparison in report.drift:
+        verdict, name = comparison.verdict, f"{_name(comparison)} since {report.drift_since}"
+        message = "" if verdict is Verdict.UNCHANGED else in_words(row(comparison, _NARROW).cells)
+        yield TestCase(comparison.case.name, name, _outcome(comparison, report.strict), str(verdict), message)
 
 
 def _outcome(comparison: Comparison, strict: bool) -> Outcome:
@@ -108,25 +116,25 @@ def _outcome(comparison: Comparison, strict: bool) -> Outcome:
 
 
 def _measurements(report: Report) -> Iterator[TestCase]:
-    for each in report.measurements:
-        failure = each.failure
+    for measurement in report.measurements:
+        failure = measurement.failure
         if failure is None:
-            yield TestCase(each.case.name, _name(each), "", "measured", "")
+            yield TestCase(measurement.case.name, _name(measurement), "", "measured", "")
         else:
-            skipped = failure.kind == "skipped" or not each.primary
-            again = f"again: {summary.again(report, each.case)}"
+            skipped = failure.kind == "skipped" or not measurement.primary
+            again = f"again: {summary.again(report, measurement.case)}"
             details = (*failure_lines([("", failure)], Style(verbose=True)), again)
             outcome: Outcome = "skipped" if skipped else "error"
-            yield TestCase(each.case.name, _name(each), outcome, failure.kind, failure.message, details)
+            yield TestCase(measurement.case.name, _name(measurement), outcome, failure.kind, failure.message, details)
 
 
 def _changes(report: Report) -> Iterator[TestCase]:
     """Regressions and cases without numbers, which fail the sweep in which they are new."""
-    for each in report.changes:
-        name = f"{_name(each)} since {each.point.first[:8]} on {changes.place(each)}"
-        outcome: Outcome = "failure" if each.new and each.point.is_open else ""
-        kind = each.point.state if each.point.state == "relapsed" else str(each.point.moved)
-        yield TestCase(each.case.name, name, outcome, kind, in_words(changes.row(each).cells))
+    for change in report.changes:
+        name = f"{_name(change)} since {change.point.first[:8]} on {changes.place(change)}"
+        outcome: Outcome = "failure" if change.new and change.point.is_open else ""
+        kind = change.point.state if change.point.state == "relapsed" else str(change.point.moved)
+        yield TestCase(change.case.name, name, outcome, kind, in_words(changes.row(change).cells))
     for broken in report.breakages:
         name = f"{broken.case} since {broken.first.short} on {changes.place(broken)}"
         words, details = (
@@ -152,9 +160,9 @@ def _others(report: Report) -> Iterator[TestCase]:
         yield TestCase("checks", check.name, outcome, check.state, f"{check.found}{fix}")
 
 
-def _name(each: Comparison | Measurement | Changed) -> str:
+def _name(subject: Comparison | Measurement | Changed) -> str:
     """Case and metric: GitLab merges testcases with the same name."""
-    return f"{each.case} {metric_words(each.metric.name)}"
+    return f"{subject.case} {metric_words(subject.metric.name)}"
 
 
 # -- XML -----------------------------------------------------------------------------------------------------------------
@@ -162,15 +170,15 @@ def _name(each: Comparison | Measurement | Changed) -> str:
 
 def _details(tests: Sequence[TestCase]) -> dict[int, str]:
     """The text below each test, by its id, as far as there is room; failures come first."""
-    room, found = _ALL_DETAILS, {}
-    for test in sorted(tests, key=lambda each: _SERIOUS.index(each.outcome)):
+    room, details = _ALL_DETAILS, {}
+    for test in sorted(tests, key=lambda case: _SERIOUS.index(case.outcome)):
         text = "\n".join(inert(line).rstrip() for line in test.details)
         text = text if len(text) <= _DETAILS else f"…{text[-_DETAILS:]}"
         text = "\n".join(filter(None, (inert(_cut(test.because)), text)))
         written = len(text) if test.outcome else 0
-        found[id(test)] = text if written <= room else "left out: the document would be too long"
+        details[id(test)] = text if written <= room else "left out: the document would be too long"
         room -= written if written <= room else 0
-    return found
+    return details
 
 
 def _testcase(suite: ElementTree.Element, test: TestCase, details: str) -> None:
@@ -190,8 +198,8 @@ def _cut(message: str) -> str:
 
 def _count(element: ElementTree.Element, tests: Sequence[TestCase], whole: Report | None) -> None:
     element.set("tests", str(len(tests)))
-    element.set("failures", str(sum(each.outcome == "failure" for each in tests)))
-    element.set("errors", str(sum(each.outcome == "error" for each in tests)))
+    element.set("failures", str(sum(test.outcome == "failure" for test in tests)))
+    element.set("errors", str(sum(test.outcome == "error" for test in tests)))
     if whole is not None and math.isfinite(whole.duration_s) and whole.duration_s >= 0:
         element.set("time", f"{whole.duration_s:.3f}")
 
@@ -200,9 +208,9 @@ def _properties(suite: ElementTree.Element, report: Report) -> None:
     """What was measured where."""
     sides = [(side.name, side.full_label) for side in (report.base, report.head) if side is not None]
     machine = report.machine.name if report.machine else ""
-    found = [*sides, ("machine", machine), ("device", report.device), ("plan", report.plan)]
-    found = [(name, value) for name, value in found if value]
-    if found:
+    facts = [*sides, ("machine", machine), ("device", report.device), ("plan", report.plan)]
+    facts = [(name, value) for name, value in facts if value]
+    if facts:
         properties = ElementTree.SubElement(suite, "properties")
-        for name, value in found:
+        for name, value in facts:
             ElementTree.SubElement(properties, "property", name=inert(name), value=inert(value))

@@ -40,27 +40,27 @@ def measurements(report: Report, style: Style) -> list[str]:
     rows = measured(report, style)
     lines = [*table(rows, MEASURED, style), ""] if rows else []
     for title, blocks in unmeasured(report, style):
-        lines += [f"  {paint(title, 'bold', style)}", *(line for each in blocks for line in each), ""]
+        lines += [f"  {paint(title, 'bold', style)}", *(line for part in blocks for line in part), ""]
     return lines
 
 
 def durations(report: Report, style: Style) -> list[str]:
     """Where the time of a run has gone, the slowest benchmarks first."""
-    found = report.durations
-    if found is None:
+    spent = report.durations
+    if spent is None:
         return []
-    told = len(found.slowest)
-    title = f"slowest {told} of {found.of}" if told < found.of else "slowest"
+    told = len(spent.slowest)
+    title = f"slowest {told} of {spent.of}" if told < spent.of else "slowest"
     heading = titles(title, "total", "setup_cache", "setup", "first visits", "rounds", "cases")
-    lines = table([heading, *map(_duration, found.slowest)], "lrrrrrr", style)
-    built = f"{_took(found.build_s)} to build, " if found.build_s else ""
-    return [*lines, f"  plus {built}{_took(found.beside_s)} to start processes and import the suite", ""]
+    lines = table([heading, *map(_duration, spent.slowest)], "lrrrrrr", style)
+    built = f"{_took(spent.build_s)} to build, " if spent.build_s else ""
+    return [*lines, f"  plus {built}{_took(spent.beside_s)} to start processes and import the suite", ""]
 
 
-def _duration(each: Duration) -> Row:
-    parts = (each.setup_cache_s, each.setup_s, each.first_visits_s, each.rounds_s)
-    seconds = (_took(each.seconds), *(_took(part) if part else "" for part in parts))
-    return Row((visible(each.name), *seconds, str(each.cases)))
+def _duration(duration: Duration) -> Row:
+    parts = (duration.setup_cache_s, duration.setup_s, duration.first_visits_s, duration.rounds_s)
+    seconds = (_took(duration.seconds), *(_took(part) if part else "" for part in parts))
+    return Row((visible(duration.name), *seconds, str(duration.cases)))
 
 
 def _took(seconds: float) -> str:
@@ -69,10 +69,14 @@ def _took(seconds: float) -> str:
 
 def measured(report: Report, style: Style) -> list[Row]:
     """The rows of values, below their titles; aligned as MEASURED says."""
-    values = [each for each in report.measurements if each.summary is not None and (each.primary or style.verbose)]
+    values = [
+        measurement
+        for measurement in report.measurements
+        if measurement.summary is not None and (measurement.primary or style.verbose)
+    ]
     if not values:
         return []
-    declared = "throughput" if any(each.throughput is not None for each in values) else ""
+    declared = "throughput" if any(measurement.throughput is not None for measurement in values) else ""
     heading = titles("measured", "value", declared, "rounds", "spread", "", "")
     return [heading, *map(_measurement, values)]
 
@@ -80,9 +84,9 @@ def measured(report: Report, style: Style) -> list[Row]:
 def unmeasured(report: Report, style: Style) -> Iterator[tuple[str, list[list[str]]]]:
     """What failed, and what was skipped: a title, and the lines of each case."""
     failed: dict[Case, Failure] = {}
-    for each in report.measurements:
-        if each.failure is not None:
-            failed.setdefault(each.case, each.failure)
+    for measurement in report.measurements:
+        if measurement.failure is not None:
+            failed.setdefault(measurement.case, measurement.failure)
     for verdict in (Verdict.FAILED, Verdict.SKIPPED):
         blocks = [case_lines(case, own, style) for case, own in failed.items() if verdict_of(own) is verdict]
         if blocks:
@@ -94,15 +98,15 @@ def listed(report: Report, style: Style) -> list[str]:
     if not report.listed:
         return []
     if style.quiet:
-        return [visible(str(each.case)) for each in report.listed]
+        return [visible(str(entry.case)) for entry in report.listed]
     heading = titles("case", "metric", "device", "cost", "tags")
     return [*table([heading, *map(_listed, report.listed)], "lllrl", style), ""]
 
 
 def checks(report: Report, style: Style) -> list[str]:
     """Lines of `doctor` and `init`, each with what to do about it; quiet: without those that are well."""
-    shown = [each for each in report.checks if not (style.quiet and each.state == "ok")]
-    return _noted([(_check(each), "", each.fix) for each in shown], "lll", style)
+    shown = [check for check in report.checks if not (style.quiet and check.state == "ok")]
+    return _noted([(_check(check), "", check.fix) for check in shown], "lll", style)
 
 
 def fineness(report: Report, style: Style) -> list[str]:
@@ -115,9 +119,9 @@ def fineness(report: Report, style: Style) -> list[str]:
 
 def builds(report: Report, style: Style) -> list[str]:
     """What `build` made of each side, and where the log is; quiet: what failed."""
-    shown = [each for each in report.builds if not (style.quiet and each.state != "failed")]
-    several = len({each.side.environment for each in shown}) > 1
-    return _noted([(_built(each, several), each.reason, each.fix) for each in shown], "lllrll", style)
+    shown = [built for built in report.builds if not (style.quiet and built.state != "failed")]
+    several = len({built.side.environment for built in shown}) > 1
+    return _noted([(_built(built, several), built.reason, built.fix) for built in shown], "lllrll", style)
 
 
 def merged(report: Report, style: Style) -> list[str]:
@@ -134,7 +138,7 @@ def acknowledgements(report: Report, style: Style) -> list[str]:
     if report.command != "ack" or not report.acknowledgements:
         return []
     heading = titles("acknowledged", "kind", "level", "metric", "until", "state", "reason")
-    rows = [(_reviewed(each), each.why, each.fix) for each in report.acknowledgements]
+    rows = [(_reviewed(reviewed), reviewed.why, reviewed.fix) for reviewed in report.acknowledgements]
     return _noted([(heading, "", ""), *rows], "llrllll", style)
 
 
@@ -157,13 +161,13 @@ def settings(report: Report, style: Style) -> list[str]:
 
 def profile(report: Report, style: Style) -> list[str]:
     """The profile of a report that is about nothing else: operations, then bottlenecks."""
-    found = report.profile
-    if found is None or report.command != "profile":
+    export = report.profile
+    if export is None or report.command != "profile":
         return []
-    lines = [*operation_lines(found.operations, style), ""]
-    if found.bottlenecks:
+    lines = [*operation_lines(export.operations, style), ""]
+    if export.bottlenecks:
         title = f"  {paint('bottlenecks', 'bold', style)}"
-        lines += [title, *bottleneck_lines(found.bottlenecks, style), ""]
+        lines += [title, *bottleneck_lines(export.bottlenecks, style), ""]
     return lines
 
 
@@ -191,12 +195,12 @@ def _measurement(measurement: Measurement) -> Row:
     return Row((name, value, words, str(summary.n), spread, metric_words(measurement.metric.name), flags))
 
 
-def _listed(each: Listed) -> Row:
-    device = "CPU" if not each.needs_device else "GPU" if each.gpus == 1 else f"{each.gpus} GPUs"
-    device += f", {each.ranks} ranks" if each.ranks > 1 else ""
-    cost = "" if each.cost_s is None else _took(each.cost_s)
-    tags = ", ".join(visible(tag) for tag in each.tags)
-    return Row((visible(str(each.case)), metric_words(each.metric), device, cost, tags))
+def _listed(entry: Listed) -> Row:
+    device = "CPU" if not entry.needs_device else "GPU" if entry.gpus == 1 else f"{entry.gpus} GPUs"
+    device += f", {entry.ranks} ranks" if entry.ranks > 1 else ""
+    cost = "" if entry.cost_s is None else _took(entry.cost_s)
+    tags = ", ".join(visible(tag) for tag in entry.tags)
+    return Row((visible(str(entry.case)), metric_words(entry.metric), device, cost, tags))
 
 
 def _check(check: Check) -> Row:
@@ -204,39 +208,39 @@ def _check(check: Check) -> Row:
     return Row((check.state, visible(check.name), visible(check.found)), mark, color, accent=0)
 
 
-def _fineness(each: Fineness) -> Row:
-    mark, color = each.verdict.look
-    spread = "exact" if each.spread is None else format_percent(each.spread)
-    limits = ("" if value is None else format_percent(value) for value in (each.noise, each.min_detectable))
-    name = visible(str(each.case))
-    return Row((name, str(each.rounds), spread, *limits, metric_words(each.metric.name)), mark, color)
+def _fineness(item: Fineness) -> Row:
+    mark, color = item.verdict.look
+    spread = "exact" if item.spread is None else format_percent(item.spread)
+    limits = ("" if value is None else format_percent(value) for value in (item.noise, item.min_detectable))
+    name = visible(str(item.case))
+    return Row((name, str(item.rounds), spread, *limits, metric_words(item.metric.name)), mark, color)
 
 
-def _built(each: Built, several: bool) -> Row:
-    mark, color = ("!", "bold red") if each.state == "failed" else (" ", "green")
-    took = format_duration(each.seconds) if each.seconds else ""
-    environment = visible(each.side.environment) if several else ""
-    log = "" if each.state == "failed" else visible(each.log)  # the fix of what failed names it
-    side = visible(each.side.label), visible(each.side.commit.subject)
-    return Row((each.state, *side, took, environment, log), mark, color, accent=0)
+def _built(built: Built, several: bool) -> Row:
+    mark, color = ("!", "bold red") if built.state == "failed" else (" ", "green")
+    took = format_duration(built.seconds) if built.seconds else ""
+    environment = visible(built.side.environment) if several else ""
+    log = "" if built.state == "failed" else visible(built.log)  # the fix of what failed names it
+    side = visible(built.side.label), visible(built.side.commit.subject)
+    return Row((built.state, *side, took, environment, log), mark, color, accent=0)
 
 
-def _reviewed(each: Reviewed) -> Row:
-    entry = each.entry
+def _reviewed(reviewed: Reviewed) -> Row:
+    entry = reviewed.entry
     unit = METRICS[entry.metric].unit if entry.metric in METRICS else ""
     value = "" if entry.value is None else format_pair(entry.value, entry.value, unit)[0]
     level = value if entry.level is None else format_change(entry.level)
     metric = metric_words(entry.metric) if entry.metric else "all"
     reason = "  ".join(filter(None, (visible(entry.reason), visible(entry.link))))
-    mark, color = (" ", "") if each.state == "active" else ("?", "yellow")
+    mark, color = (" ", "") if reviewed.state == "active" else ("?", "yellow")
     return Row(
-        (visible(entry.pattern), entry.kind, level, metric, visible(entry.until), each.state, reason), mark, color
+        (visible(entry.pattern), entry.kind, level, metric, visible(entry.until), reviewed.state, reason), mark, color
     )
 
 
-def _merged(each: Merged) -> Row:
-    numbers = (str(number) for number in (each.commits, each.added, each.known))
-    return Row((visible(each.folder), visible(", ".join(each.machines)), *numbers))
+def _merged(part: Merged) -> Row:
+    numbers = (str(number) for number in (part.commits, part.added, part.known))
+    return Row((visible(part.folder), visible(", ".join(part.machines)), *numbers))
 
 
 def _setting(setting: Setting) -> Row:

@@ -120,23 +120,23 @@ def _place(report: Report) -> PagePart:
 
 def _compared(report: Report, style: Style) -> Iterator[PagePart]:
     """What changed. What is undecided is shown where that is the verdict."""
-    for title, found in verdicts.chosen(report, style.verbose):
+    for title, comparisons in verdicts.chosen(report, style.verbose):
         if title in _shown(report):
-            part = _section(title, title, found, report, style)
+            part = _section(title, title, comparisons, report, style)
             yield replace(part, reserved=len(part.rows) if title == Verdict.FAILED.value else _WORST)
 
 
 def _folded(report: Report, style: Style) -> Iterator[PagePart]:
     """The rest."""
     rest = [] if style.verbose else verdicts.rest(report)
-    for title, found in (*verdicts.chosen(report, style.verbose), *rest):
+    for title, comparisons in (*verdicts.chosen(report, style.verbose), *rest):
         if title not in _shown(report):
-            yield fold(f"{len(found)} {title}", _section(title, "case", found, report, style))
+            yield fold(f"{len(comparisons)} {title}", _section(title, "case", comparisons, report, style))
 
 
 def _shown(report: Report) -> tuple[str, ...]:
     """Titles of the sections that are not folded."""
-    leading = [each.value for each in Verdict if each.traits.leads]
+    leading = [verdict.value for verdict in Verdict if verdict.traits.leads]
     return (
         *leading,
         verdicts.drifted(report),
@@ -144,14 +144,14 @@ def _shown(report: Report) -> tuple[str, ...]:
     )
 
 
-def _section(title: str, above: str, found: Sequence[Comparison], report: Report, style: Style) -> PagePart:
+def _section(title: str, above: str, comparisons: Sequence[Comparison], report: Report, style: Style) -> PagePart:
     if verdicts.is_list(title):
-        part = fence(without_values(found, style))
+        part = fence(without_values(comparisons, style))
         return _titled(title, part) if above == title else part
     cells = style if style.verbose else _NARROW
-    rows = found if style.verbose else gathered(found, verdicts.whole(title, report))
+    rows = comparisons if style.verbose else gathered(comparisons, verdicts.whole(title, report))
     titles = Row((above, *rows_titles(report, cells)))
-    return table([titles, *(row(each, cells) for each in rows)], ALIGNS, bold=above == title)
+    return table([titles, *(row(item, cells) for item in rows)], ALIGNS, bold=above == title)
 
 
 def _titled(title: str, part: PagePart) -> PagePart:
@@ -168,20 +168,21 @@ def _measured(report: Report, style: Style) -> Iterator[PagePart]:
 
 
 def _implementations(report: Report, style: Style) -> Iterator[PagePart]:
-    for found in report.implementations:
+    for operation in report.implementations:
         yield _titled(
-            implementations.title(found), table(implementations.rows(found, style), implementations.aligns(found))
+            implementations.title(operation),
+            table(implementations.rows(operation, style), implementations.aligns(operation)),
         )
-        for line in (*implementations.crossovers(found), *implementations.reasons(found, style)):
+        for line in (*implementations.crossovers(operation), *implementations.reasons(operation, style)):
             yield PagePart(f"{words(line)}\n\n")
 
 
 def _explained(report: Report, style: Style) -> Iterator[PagePart]:
     """The cause of each as a line, where the time went folded below it."""
-    for each in report.explained:
-        found = f"{words(f'is {explained.amount(each)}')}: {words(explained.why(each))}"
-        yield PagePart(f"**{code(str(each.case))}** {found}\n\n")
-        lines = explained.block(each, style)
+    for account in report.explained:
+        sentence = f"{words(f'is {explained.amount(account)}')}: {words(explained.why(account))}"
+        yield PagePart(f"**{code(str(account.case))}** {sentence}\n\n")
+        lines = explained.block(account, style)
         if lines:
             yield fold("where the time went", fence([line] for line in lines))
 

@@ -32,8 +32,8 @@ def heading(title: str, report: Report, style: Style, *, columns: bool) -> Row:
 
 def row(shown: Comparison | Together, style: Style) -> Row:
     """The row of a comparison, or of several that moved together."""
-    found = _together(shown) if isinstance(shown, Together) else _comparison(shown, style)
-    return replace(found, weight=weight_of(shown))
+    line = _together(shown) if isinstance(shown, Together) else _comparison(shown, style)
+    return replace(line, weight=weight_of(shown))
 
 
 def in_words(cells: Sequence[str]) -> str:
@@ -79,7 +79,7 @@ def titles(report: Report, style: Style) -> tuple[str, ...]:
     confidence = report.policy.get("confidence")
     interval = f"{format_percent(confidence)} interval" if isinstance(confidence, float) else "interval"
     rounds = ("rounds", "spread") if _detailed(style) else ("", "")
-    declared = style.verbose and any(each.head_throughput is not None for each in report.comparisons)
+    declared = style.verbose and any(comparison.head_throughput is not None for comparison in report.comparisons)
     return ("base", "head", "throughput" if declared else "", "change", interval, *rounds, "", "")
 
 
@@ -104,21 +104,21 @@ def _together(group: Together) -> Row:
     first, farthest = group.moved[0], group.farthest
     mark, color = first.verdict.look
     word = "best" if first.verdict is Verdict.IMPROVED else "worst"
-    critical = sum(each.critical for each in group.moved)
+    critical = sum(comparison.critical for comparison in group.moved)
     notes = ["critical" if critical == len(group.moved) else f"{critical} critical"] if critical else []
-    entries = {each.acknowledged for each in group.moved}
-    notes += [acknowledged_words(each) for each in entries if each is not None and len(entries) == 1]
+    entries = {comparison.acknowledged for comparison in group.moved}
+    notes += [acknowledged_words(entry) for entry in entries if entry is not None and len(entries) == 1]
     notes += [visible(reason) for reason in dict.fromkeys(group.reasons)]
     notes.append(f"{word} {visible(str(farthest.case))}")
-    if any(set(each.reasons) != set(group.reasons) for each in group.moved):
+    if any(set(comparison.reasons) != set(group.reasons) for comparison in group.moved):
         notes.append("more reasons with -v")
     columns = {
         0: visible(group.name),
-        _CHANGE: range_words(each.ratio for each in group.moved),
+        _CHANGE: range_words(comparison.ratio for comparison in group.moved),
         _METRIC: metric_words(first.metric.name),
     }
     columns[_METRIC + 1] = ", ".join(notes)
-    return Row(tuple(columns.get(each, "") for each in range(len(ALIGNS))), mark, color, accent=_CHANGE)
+    return Row(tuple(columns.get(place, "") for place in range(len(ALIGNS))), mark, color, accent=_CHANGE)
 
 
 def _detailed(style: Style) -> bool:

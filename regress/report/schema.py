@@ -51,21 +51,21 @@ def check() -> Schema:
         "null. Within a version keys may be added.",
         **envelope,
         "allOf": [{"if": {"properties": {"schema": {"enum": names}}}, "then": body} for body, names in bodies.values()],
-        "$defs": dict(sorted(walk.found.items())),
+        "$defs": dict(sorted(walk.definitions.items())),
     }
 
 
 def profile() -> Schema:
     """The schema of what GPUProfiler exports."""
     walk = _Walk(finite=True)
-    found = walk.object(keys(Profile), Profile)
-    found["properties"]["schema"] = {"const": SCHEMA}
+    schema = walk.object(keys(Profile), Profile)
+    schema["properties"]["schema"] = {"const": SCHEMA}
     return {
         "$schema": _DRAFT,
         "title": "regress: export of GPUProfiler, version 1",
         "description": "Times are seconds, sizes bytes; unknown values are null. Within a version keys may be added.",
-        **found,
-        "$defs": dict(sorted(walk.found.items())),
+        **schema,
+        "$defs": dict(sorted(walk.definitions.items())),
     }
 
 
@@ -75,12 +75,12 @@ def text(schema: Schema) -> str:
 
 
 class _Walk:
-    """From types to schemas; `found` gets a definition of every dataclass on the way."""
+    """From types to schemas; `definitions` gets a definition of every dataclass on the way."""
 
     def __init__(self, finite: bool) -> None:
         self.finite = finite
         """Whether a number is always one: elsewhere NaN and infinities are written as null."""
-        self.found: dict[str, Schema] = {}
+        self.definitions: dict[str, Schema] = {}
 
     def object(self, own: Iterable[Key], of: type) -> Schema:
         properties: dict[str, Schema] = {}
@@ -92,26 +92,26 @@ class _Walk:
         return {"type": "object", "required": sorted(properties), "properties": properties}
 
     def property(self, key: Key, of: type) -> Schema:
-        found = self.labelled(key) if key.labels else self.any(key.kind, key.plain)
+        schema = self.labelled(key) if key.labels else self.any(key.kind, key.plain)
         described = _attribute(of, key.source) if isinstance(key.source, str) else key.source.__doc__
-        found = _or_null(found) if key.blank else found
-        return found | ({"description": _plain(described)} if described else {})
+        schema = _or_null(schema) if key.blank else schema
+        return schema | ({"description": _plain(described)} if described else {})
 
     def labelled(self, key: Key) -> Schema:
         kind, *others = _options(key.kind)
         if is_list(kind):
             return {"type": "array", "items": self.parts(key.labels, get_args(kind)[0])}
-        found = self.parts(key.labels, kind)
-        return _or_null(found) if others else found
+        schema = self.parts(key.labels, kind)
+        return _or_null(schema) if others else schema
 
     def parts(self, labels: tuple[str, ...], kind: Any) -> Schema:
-        properties = {label: self.any(each) for label, each in zip(labels, get_args(kind), strict=True)}
+        properties = {label: self.any(part) for label, part in zip(labels, get_args(kind), strict=True)}
         return {"type": "object", "required": sorted(properties), "properties": properties}
 
     def any(self, kind: Any, plain: bool = False) -> Schema:
         options = _options(kind)
         if len(options) > 1:
-            return functools.reduce(_either, (self.any(each, plain) for each in options))
+            return functools.reduce(_either, (self.any(option, plain) for option in options))
         if kind is Any:
             return {}
         if kind is float:
@@ -128,12 +128,12 @@ class _Walk:
 
     def container(self, kind: Any, plain: bool) -> Schema:
         if isinstance(kind, type) and issubclass(kind, Enum):
-            return {"enum": [each.value for each in kind]}
+            return {"enum": [member.value for member in kind]}
         inner = get_args(kind)
         if get_origin(kind) in (tuple, list):
             if is_list(kind) or get_origin(kind) is list:
                 return {"type": "array", "items": self.any(inner[0], plain)}
-            items = [self.any(each, plain) for each in inner]
+            items = [self.any(argument, plain) for argument in inner]
             return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
         if inner[1] is Any:
             return {"type": "object"}
@@ -143,10 +143,10 @@ class _Walk:
         own = keys(kind, plain)
         is_same = own == tuple(key._replace(plain=plain) for key in keys(kind))
         name = kind.__name__ if is_same else f"Plain{kind.__name__}"
-        if name not in self.found:
-            self.found[name] = {}  # the type may hold others of its own kind
+        if name not in self.definitions:
+            self.definitions[name] = {}  # the type may hold others of its own kind
             described = {"description": _plain(kind.__doc__)} if kind.__doc__ else {}
-            self.found[name] = described | self.object(own, kind)
+            self.definitions[name] = described | self.object(own, kind)
         return name
 
 
@@ -154,24 +154,24 @@ def _options(kind: Any) -> tuple[Any, ...]:
     """The types of a union, what is null last."""
     if get_origin(kind) not in (typing.Union, types.UnionType):
         return (kind,)
-    return tuple(sorted(get_args(kind), key=lambda each: each is type(None)))
+    return tuple(sorted(get_args(kind), key=lambda option: option is type(None)))
 
 
 def _either(one: Schema, other: Schema) -> Schema:
     if set(one) == set(other) == {"type"}:
-        words = [each for found in (one, other) for each in _list(found["type"])]
+        words = [word for schema in (one, other) for word in _list(schema["type"])]
         return {"type": list(dict.fromkeys(words))}
     if "enum" in one and other == {"type": "null"}:
         return {"enum": [*one["enum"], None]}
     return {"anyOf": [*one.get("anyOf", [one]), other]}
 
 
-def _or_null(found: Schema) -> Schema:
-    return _either(found, {"type": "null"})
+def _or_null(schema: Schema) -> Schema:
+    return _either(schema, {"type": "null"})
 
 
-def _list(found: str | list[str]) -> list[str]:
-    return [found] if isinstance(found, str) else found
+def _list(words: str | list[str]) -> list[str]:
+    return [words] if isinstance(words, str) else words
 
 
 def _attribute(kind: type, name: str) -> str | None:
@@ -185,12 +185,12 @@ def _attributes(kind: type) -> dict[str, str]:
     """The strings below the attributes of a class in its source."""
     (node,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
     assert isinstance(node, ast.ClassDef)
-    found = {}
+    described = {}
     for line, below in zip(node.body, node.body[1:], strict=False):
         if isinstance(line, ast.AnnAssign) and isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
             assert isinstance(line.target, ast.Name)
-            found[line.target.id] = str(below.value.value)
-    return found
+            described[line.target.id] = str(below.value.value)
+    return described
 
 
 def _plain(docstring: str) -> str:

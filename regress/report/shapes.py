@@ -75,18 +75,21 @@ class Error:
 def _errors(report: Report, _: Report) -> list[Error]:
     """Why there is nothing else, problems of the suite and failures of cases; a case that failed in several metrics is named
     once a side."""
-    found = []
+    errors = []
     if report.error is not None:
         said = (("why", report.error.why), ("fix", report.error.fix))
         detail = "\n".join(f"{word}: {text}" for word, text in said if text)
-        found.append(Error("stopped", report.error.what, "", detail))
-    found += [Error("suite", each.message, each.where, each.detail, fatal=each.fatal) for each in report.problems]
-    found += dict.fromkeys(
+        errors.append(Error("stopped", report.error.what, "", detail))
+    errors += [
+        Error("suite", problem.message, problem.where, problem.detail, fatal=problem.fatal)
+        for problem in report.problems
+    ]
+    errors += dict.fromkeys(
         Error(failure.kind, failure.message, failure.where, failure.detail, side, case.name, case.params)
         for case, side, failure in _failures(report)
         if failure is not None and failure.kind != "skipped"
     )
-    return found
+    return errors
 
 
 def _failures(report: Report) -> Iterator[tuple[Case, Literal["base", "head"], Failure | None]]:
@@ -117,7 +120,7 @@ def _remark(report: Report, _: Report) -> str | None:
 
 def _bisections(report: Report, _: Report) -> tuple[Bisection, ...]:
     """The searches for the commits of what is new, with --bisect."""
-    return tuple(found for found, _ in report.bisected)
+    return tuple(bisection for bisection, _ in report.bisected)
 
 
 def _itself(report: Report, _: Report) -> Report | None:
@@ -133,67 +136,67 @@ def _rounds(summary: Summary | None) -> int:
     return summary.n if summary else 0
 
 
-def _base(each: Comparison, report: Report) -> float | None:
+def _base(comparison: Comparison, report: Report) -> float | None:
     """Centre of the round values, in the unit."""
-    return _center(each.base)
+    return _center(comparison.base)
 
 
-def _head(each: Comparison, report: Report) -> float | None:
+def _head(comparison: Comparison, report: Report) -> float | None:
     """Centre of the round values, in the unit."""
-    return _center(each.head)
+    return _center(comparison.head)
 
 
-def _both_rounds(each: Comparison, report: Report) -> tuple[int, int]:
+def _both_rounds(comparison: Comparison, report: Report) -> tuple[int, int]:
     """Rounds that gave a value."""
-    return _rounds(each.base), _rounds(each.head)
+    return _rounds(comparison.base), _rounds(comparison.head)
 
 
-def _throughputs(each: Comparison, report: Report) -> tuple[Throughput | None, Throughput | None] | None:
-    both = each.base_throughput, each.head_throughput
+def _throughputs(comparison: Comparison, report: Report) -> tuple[Throughput | None, Throughput | None] | None:
+    both = comparison.base_throughput, comparison.head_throughput
     return both if any(both) else None
 
 
-def _own_value(each: Measurement | Contender, report: Report) -> float | None:
+def _own_value(measured: Measurement | Contender, report: Report) -> float | None:
     """Centre of the round values, in the unit."""
-    return _center(each.summary)
+    return _center(measured.summary)
 
 
-def _own_rounds(each: Measurement | Contender, report: Report) -> int:
+def _own_rounds(measured: Measurement | Contender, report: Report) -> int:
     """Rounds that gave a value."""
-    return _rounds(each.summary)
+    return _rounds(measured.summary)
 
 
-def _params(each: Contender, report: Report) -> tuple[str, ...]:
-    return each.case.params
+def _params(contender: Contender, report: Report) -> tuple[str, ...]:
+    return contender.case.params
 
 
-def _repro(each: Comparison | Measurement, report: Report) -> str:
+def _repro(shown: Comparison | Measurement, report: Report) -> str:
     """Shell command that measures or compares this case again."""
-    return again(report, each.case)
+    return again(report, shown.case)
 
 
-def _first(each: Breakage, report: Report) -> str:
+def _first(breakage: Breakage, report: Report) -> str:
     """Full hash of the first commit that was measured and gave no number."""
-    return each.first.sha
+    return breakage.first.sha
 
 
-def _cases(each: SelfCheck, report: Report) -> int:
+def _cases(self_check: SelfCheck, report: Report) -> int:
     """How many."""
-    return len(each.cases)
+    return len(self_check.cases)
 
 
-def _metric(each: Explained, report: Report) -> Metric:
-    return each.comparison.metric
+def _metric(explained: Explained, report: Report) -> Metric:
+    return explained.comparison.metric
 
 
-def _sentence(each: Explained, report: Report) -> str:
-    return sentence(each)
+def _sentence(explained: Explained, report: Report) -> str:
+    return sentence(explained)
 
 
-def _parts(each: Explained, report: Report) -> tuple[tuple[str, float], ...]:
+def _parts(explained: Explained, report: Report) -> tuple[tuple[str, float], ...]:
     """What the difference is made of, in seconds a call: of a time of the device they add up to `measured_s` (`the rest` is the
     gaps between launches, and what a profile does not show), else to the explanation's `difference_s`."""
-    return tuple(each.parts.items())
+    return tuple(explained.parts.items())
 
 
 # -- tables --------------------------------------------------------------------------------------------------------------
@@ -369,7 +372,7 @@ def keys(kind: type, plain: bool = False) -> tuple[Key, ...]:
     """The keys of the objects of a dataclass; `plain`: its fields."""
     shape = Shape() if plain else SHAPES.get(kind, Shape())
     sources: dict[str, Source] = {
-        shape.renamed.get(each.name, each.name): each.name for each in dataclasses.fields(kind)
+        shape.renamed.get(attribute.name, attribute.name): attribute.name for attribute in dataclasses.fields(kind)
     }
     kept = {name: source for name, source in sources.items() if name not in shape.without}
     return tuple(_key(kind, shape, name, source, plain) for name, source in (kept | {**shape.derived}).items())
@@ -393,8 +396,8 @@ def _type_of(kind: type, source: Source) -> Any:
     """What a field or property of the type holds, or a function gives."""
     if not isinstance(source, str):
         return get_type_hints(source)["return"]
-    found = getattr(kind, source, None)
-    return get_type_hints(found.fget)["return"] if isinstance(found, property) else _hints(kind)[source]
+    member = getattr(kind, source, None)
+    return get_type_hints(member.fget)["return"] if isinstance(member, property) else _hints(kind)[source]
 
 
 _hints = functools.cache(get_type_hints)

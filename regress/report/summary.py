@@ -23,10 +23,10 @@ _SUBJECT_LIMIT = 60
 
 def sides(report: Report, style: Style) -> list[tuple[str, ...]]:
     """For each side its label, its commit, the subject, the age, and how it was chosen."""
-    found = [side for side in (report.base, report.head) if side is not None]
-    differ = len({side.environment for side in found}) > 1
-    labels = ["rev" if len(found) == 1 else visible(side.name) for side in found]
-    return [(label, *_side(side, differ, style)) for label, side in zip(labels, found, strict=True)]
+    present = [side for side in (report.base, report.head) if side is not None]
+    differ = len({side.environment for side in present}) > 1
+    labels = ["rev" if len(present) == 1 else visible(side.name) for side in present]
+    return [(label, *_side(side, differ, style)) for label, side in zip(labels, present, strict=True)]
 
 
 def place(report: Report) -> str:
@@ -73,7 +73,7 @@ def verdict(report: Report, style: Style) -> list[str]:
         cases = f"covered {report.covered[0]} of {cases if report.cases == report.covered[1] else report.covered[1]}"
     parts = [f"{cases}: {words}" if report.cases and words else words or cases]
     if report.drift:
-        worse = sum(each.exit_code() == Exit.REGRESSED for each in report.drift)
+        worse = sum(comparison.exit_code() == Exit.REGRESSED for comparison in report.drift)
         parts[0] += f"; {worse} of {len(report.drift)} drifted since {visible(report.drift_since)}"
     if report.command == "gate" and report.changes:
         parts[0] += f"; {len(report.changes)} open in the history"
@@ -83,7 +83,7 @@ def verdict(report: Report, style: Style) -> list[str]:
         parts = [visible(report.remark)]
     elif report.checks and not report.cases and not words:
         parts = []
-    if parts and (fatal := sum(each.fatal for each in report.problems)):
+    if parts and (fatal := sum(problem.fatal for problem in report.problems)):
         parts[0] += f"; {counted(fatal, 'suite problem')}"
     if report.geomean is not None:
         ratio, low, high, over = report.geomean
@@ -112,7 +112,7 @@ def questions(report: Report) -> str:
 
 def counts(report: Report) -> str:
     """Cases by verdict: "2 regressed, 16 unchanged"."""
-    order = [MEASURED, *(each.value for each in Verdict)]
+    order = [MEASURED, *(kind.value for kind in Verdict)]
     words = [word for word in order if report.counts.get(word)]
     words += sorted(word for word, count in report.counts.items() if count and word not in order)
     return ", ".join(f"{report.counts[word]} {visible(word)}{_known(report, word)}" for word in words)
@@ -159,14 +159,14 @@ def last_aa(report: Report, style: Style) -> str:
 
 def sorted_problems(report: Report) -> list[SuiteProblem]:
     """Problems of the suite, the fatal ones first."""
-    return sorted(report.problems, key=lambda each: not each.fatal)
+    return sorted(report.problems, key=lambda problem: not problem.fatal)
 
 
 def problem_blocks(report: Report, style: Style) -> list[list[str]]:
     """The lines of each problem of the suite; unless verbose, of the first few, and how many more there are."""
     problems = sorted_problems(report)
     shown = problems if style.verbose else problems[:_FEW_PROBLEMS]
-    blocks = [_problem(each, style) for each in shown]
+    blocks = [_problem(problem, style) for problem in shown]
     left = len(problems) - len(shown)
     return [*blocks, *([[f"  {more_with_v(left)}"]] if left else [])]
 
@@ -184,6 +184,6 @@ def _problem(problem: SuiteProblem, style: Style) -> list[str]:
 def again(report: Report, case: Case) -> str:
     """The command that measures or compares this case again. It does not name a working tree or the side of an A/A check, which
     are the default."""
-    found = [side for side in (report.base, report.head) if side is not None and report.aa is None]
-    words = ["regress", report.command, *(side.commit.short for side in found if not side.dirty)]
+    present = [side for side in (report.base, report.head) if side is not None and report.aa is None]
+    words = ["regress", report.command, *(side.commit.short for side in present if not side.dirty)]
     return quoted(*words, *report.options, "-b", str(case))

@@ -42,12 +42,12 @@ class Together:
     @property
     def farthest(self) -> Comparison:
         """The comparison that moved most; the first of equals."""
-        return max(self.moved, key=lambda each: abs(math.log(each.ratio or 1.0)))
+        return max(self.moved, key=lambda comparison: abs(math.log(comparison.ratio or 1.0)))
 
     @property
     def reasons(self) -> tuple[str, ...]:
         """The reasons that all of them share, in order."""
-        return tuple(each for each in self.moved[0].reasons if all(each in other.reasons for other in self.moved))
+        return tuple(reason for reason in self.moved[0].reasons if all(reason in other.reasons for other in self.moved))
 
 
 def how_far(ratio: float | None) -> float:
@@ -58,7 +58,9 @@ def how_far(ratio: float | None) -> float:
 def weight_of(shown: Comparison | Together) -> float:
     """How much a row matters: critical ones most, then by how far it moved."""
     moved = shown.moved if isinstance(shown, Together) else (shown,)
-    return max(how_far(each.ratio) for each in moved) + 2 * _FARTHEST * any(each.critical for each in moved)
+    return max(how_far(comparison.ratio) for comparison in moved) + 2 * _FARTHEST * any(
+        comparison.critical for comparison in moved
+    )
 
 
 def gathered(rows: Iterable[Comparison], all_of_them: Sequence[Comparison]) -> list[Comparison | Together]:
@@ -68,28 +70,28 @@ def gathered(rows: Iterable[Comparison], all_of_them: Sequence[Comparison]) -> l
     metric with the opposite one. A row without a ratio stands for itself.
     """
     benchmarks: dict[Key, list[Comparison]] = {}
-    for each in all_of_them:
-        benchmarks.setdefault(_key(each), []).append(each)
+    for comparison in all_of_them:
+        benchmarks.setdefault(_key(comparison), []).append(comparison)
     moved: dict[tuple[Key, Verdict], list[Comparison]] = {}
     rows = list(rows)
-    for each in rows:
-        against = _OPPOSITE.get(each.verdict)
-        if against is None or each.ratio is None or not 0 < each.ratio < math.inf:
+    for row in rows:
+        against = _OPPOSITE.get(row.verdict)
+        if against is None or row.ratio is None or not 0 < row.ratio < math.inf:
             continue
-        if all(other.verdict is not against for other in benchmarks.get(_key(each), ())):
-            moved.setdefault((_key(each), each.verdict), []).append(each)
+        if all(other.verdict is not against for other in benchmarks.get(_key(row), ())):
+            moved.setdefault((_key(row), row.verdict), []).append(row)
     groups = {
-        id(each): Together(tuple(found), len(benchmarks[key]))
-        for (key, _), found in moved.items()
-        if len(found) >= FEWEST
-        for each in found
+        id(comparison): Together(tuple(group), len(benchmarks[key]))
+        for (key, _), group in moved.items()
+        if len(group) >= FEWEST
+        for comparison in group
     }
     shown: list[Comparison | Together] = []
-    for each in rows:
-        group = groups.get(id(each))
+    for row in rows:
+        group = groups.get(id(row))
         if group is None:
-            shown.append(each)
-        elif group.moved[0] is each:
+            shown.append(row)
+        elif group.moved[0] is row:
             shown.append(group)
     return shown
 

@@ -22,24 +22,24 @@ def sections(report: Report, style: Style) -> list[str]:
     """All sections of comparisons as lines, each followed by an empty line, and the counts of what is folded."""
     found_of = chosen(report, style.verbose)
     tables: dict[str, list[Row]] = {}
-    for title, found in found_of:
+    for title, comparisons in found_of:
         if not is_list(title):
             above = heading(title, report, style, columns=not tables)
-            shown = found if style.verbose else gathered(found, whole(title, report))
-            tables[title] = [above, *(row(each, style) for each in shown)]
-    layout = Layout.of([each for table in tables.values() for each in table], ALIGNS, style)
+            shown = comparisons if style.verbose else gathered(comparisons, whole(title, report))
+            tables[title] = [above, *(row(item, style) for item in shown)]
+    layout = Layout.of([table_row for table in tables.values() for table_row in table], ALIGNS, style)
     lines: list[str] = []
-    for title, found in found_of:
+    for title, comparisons in found_of:
         if is_list(title):
             lines += [
                 f"  {paint(title, 'bold', style)}",
-                *(line for each in without_values(found, style) for line in each),
+                *(line for block in without_values(comparisons, style) for line in block),
                 "",
             ]
         else:
-            lines += [*(line for each in tables[title] for line in layout.lines(each, style)), ""]
+            lines += [*(line for table_row in tables[title] for line in layout.lines(table_row, style)), ""]
     if not style.verbose:
-        folded = [_folded_line(title, found, report) for title, found in _folded(report)]
+        folded = [_folded_line(title, comparisons, report) for title, comparisons in _folded(report)]
         lines += [*folded, ""] if folded else []
     return lines
 
@@ -49,14 +49,18 @@ def sections(report: Report, style: Style) -> list[str]:
 
 def chosen(report: Report, verbose: bool = False) -> list[Section]:
     """Titles and comparisons of the sections to show, without empty ones: what a reader has to know; if verbose, all."""
-    found: list[Section] = [
-        (each.value, _of(_unknown(report), each, verbose)) for each in Verdict if each is not Verdict.UNCHANGED
+    shown: list[Section] = [
+        (verdict.value, _of(_unknown(report), verdict, verbose))
+        for verdict in Verdict
+        if verdict is not Verdict.UNCHANGED
     ]
-    found += _not_gating(report.comparisons, verbose)
-    found += _acknowledged(report.comparisons, verbose)
-    found += [(drifted(report), [each for each in report.drift if verbose or each.exit_code(report.strict)])]
-    found += rest(report, verbose) if verbose else []
-    return [(title, each) for title, each in found if each]
+    shown += _not_gating(report.comparisons, verbose)
+    shown += _acknowledged(report.comparisons, verbose)
+    shown += [
+        (drifted(report), [comparison for comparison in report.drift if verbose or comparison.exit_code(report.strict)])
+    ]
+    shown += rest(report, verbose) if verbose else []
+    return [(title, comparisons) for title, comparisons in shown if comparisons]
 
 
 def drifted(report: Report) -> str:
@@ -66,7 +70,7 @@ def drifted(report: Report) -> str:
 
 def is_list(title: str) -> bool:
     """Whether the section is a list and no table: what counts there is the reason, not a number."""
-    return any(each.traits.listed for each in Verdict if each.value == title)
+    return any(verdict.traits.listed for verdict in Verdict if verdict.value == title)
 
 
 def whole(title: str, report: Report) -> Sequence[Comparison]:
@@ -77,34 +81,38 @@ def whole(title: str, report: Report) -> Sequence[Comparison]:
 def rest(report: Report, verbose: bool = False) -> list[Section]:
     """What is shown only if verbose: changes for the worse that fail nothing, and what is unchanged."""
     folded = _folded(report)
-    hidden = {id(each) for _, found in folded for each in found}
-    unchanged = [each for each in _of(_unknown(report), Verdict.UNCHANGED, verbose) if id(each) not in hidden]
+    hidden = {id(comparison) for _, comparisons in folded for comparison in comparisons}
+    unchanged = [
+        comparison for comparison in _of(_unknown(report), Verdict.UNCHANGED, verbose) if id(comparison) not in hidden
+    ]
     return [*folded, *([(Verdict.UNCHANGED.value, unchanged)] if unchanged else [])]
 
 
 def _unknown(report: Report) -> list[Comparison]:
     """The comparisons that nobody has acknowledged."""
-    return [each for each in report.comparisons if each.acknowledged is None]
+    return [comparison for comparison in report.comparisons if comparison.acknowledged is None]
 
 
 def _of(comparisons: Sequence[Comparison], verdict: Verdict, verbose: bool) -> list[Comparison]:
-    found = [each for each in comparisons if each.verdict is verdict and not each.unreached]
+    of_verdict = [
+        comparison for comparison in comparisons if comparison.verdict is verdict and not comparison.unreached
+    ]
     if verdict is Verdict.REGRESSED:
-        return [each for each in found if each.gates]
+        return [comparison for comparison in of_verdict if comparison.gates]
     if verdict is Verdict.FAILED or (verdict.traits.of_case and not verbose):
-        return _one_a_case(found)
+        return _one_a_case(of_verdict)
     if verdict.traits.gating_only and not verbose:
-        return [each for each in found if each.gates]
-    return found
+        return [comparison for comparison in of_verdict if comparison.gates]
+    return of_verdict
 
 
 def _one_a_case(comparisons: Sequence[Comparison]) -> list[Comparison]:
     """One comparison of each case: the first that gates, else the first."""
     first: dict[Case, Comparison] = {}
-    for each in comparisons:
-        known = first.get(each.case)
-        if known is None or (each.gates and not known.gates):
-            first[each.case] = each
+    for comparison in comparisons:
+        known = first.get(comparison.case)
+        if known is None or (comparison.gates and not known.gates):
+            first[comparison.case] = comparison
     return list(first.values())
 
 
@@ -114,22 +122,33 @@ def _not_gating(comparisons: Sequence[Comparison], verbose: bool) -> list[Sectio
     A time that contains the gating one (wall time beside GPU time) repeats its regression and is left out: one change, one
     row. So is a counter, which is among the reasons of the row that gates.
     """
-    told = {each.case for each in comparisons if _regressed(each) and each.gates and each.metric.kind == "time"}
-    found: dict[str, list[Comparison]] = {}
-    for each in comparisons:
-        repeated = each.metric.kind == "count" or (each.metric.kind == "time" and each.case in told)
-        if _regressed(each) and not each.gates and each.acknowledged is None and (verbose or not repeated):
-            found.setdefault(f"{metric_words(each.metric.name)} (does not gate)", []).append(each)
-    return list(found.items())
+    told = {
+        comparison.case
+        for comparison in comparisons
+        if _regressed(comparison) and comparison.gates and comparison.metric.kind == "time"
+    }
+    by_title: dict[str, list[Comparison]] = {}
+    for comparison in comparisons:
+        repeated = comparison.metric.kind == "count" or (comparison.metric.kind == "time" and comparison.case in told)
+        if (
+            _regressed(comparison)
+            and not comparison.gates
+            and comparison.acknowledged is None
+            and (verbose or not repeated)
+        ):
+            by_title.setdefault(f"{metric_words(comparison.metric.name)} (does not gate)", []).append(comparison)
+    return list(by_title.items())
 
 
 def _acknowledged(comparisons: Sequence[Comparison], verbose: bool) -> list[Section]:
     """What is acknowledged, by kind: what gates and changed, or if verbose all of it."""
-    found: dict[str, list[Comparison]] = {kind: [] for kind in ACK_KINDS}
-    for each in comparisons:
-        if each.acknowledged is not None and (verbose or (each.gates and not each.verdict.traits.quiet)):
-            found[each.acknowledged.kind].append(each)
-    return list(found.items())
+    by_kind: dict[str, list[Comparison]] = {kind: [] for kind in ACK_KINDS}
+    for comparison in comparisons:
+        if comparison.acknowledged is not None and (
+            verbose or (comparison.gates and not comparison.verdict.traits.quiet)
+        ):
+            by_kind[comparison.acknowledged.kind].append(comparison)
+    return list(by_kind.items())
 
 
 def _regressed(comparison: Comparison) -> bool:
@@ -140,24 +159,24 @@ def _folded(report: Report) -> list[Section]:
     """Significant changes for the worse that fail no check, by title: "slower, below 5 %", "larger, under the floor"; and what
     there was no time for."""
     alpha = report.policy.get("alpha")
-    found: dict[str, list[Comparison]] = {}
-    for each in report.comparisons:
-        if each.unreached and each.gates:
-            found.setdefault(_UNREACHED, []).append(each)
-        worse = _worse_word(each)
-        tested = isinstance(alpha, float) and each.p_adjusted is not None and each.p_adjusted < alpha
-        if each.verdict is Verdict.UNCHANGED and each.alarms and worse and (each.exact or tested):
-            found.setdefault(f"{worse}, {_below_what(each)}", []).append(each)
-    return list(found.items())
+    by_title: dict[str, list[Comparison]] = {}
+    for comparison in report.comparisons:
+        if comparison.unreached and comparison.gates:
+            by_title.setdefault(_UNREACHED, []).append(comparison)
+        worse = _worse_word(comparison)
+        tested = isinstance(alpha, float) and comparison.p_adjusted is not None and comparison.p_adjusted < alpha
+        if comparison.verdict is Verdict.UNCHANGED and comparison.alarms and worse and (comparison.exact or tested):
+            by_title.setdefault(f"{worse}, {_below_what(comparison)}", []).append(comparison)
+    return list(by_title.items())
 
 
-def _folded_line(title: str, found: Sequence[Comparison], report: Report) -> str:
+def _folded_line(title: str, comparisons: Sequence[Comparison], report: Report) -> str:
     """How many are folded under that title, and which of them moved together: that is one change, however small."""
-    groups = [each for each in gathered(found, report.comparisons) if isinstance(each, Together)]
-    words = "; ".join(f"{visible(each.name)}, {range_words(one.ratio for one in each.moved)}" for each in groups)
-    if title == _UNREACHED and (critical := sum(each.critical for each in found)):
+    groups = [group for group in gathered(comparisons, report.comparisons) if isinstance(group, Together)]
+    words = "; ".join(f"{visible(group.name)}, {range_words(one.ratio for one in group.moved)}" for group in groups)
+    if title == _UNREACHED and (critical := sum(comparison.critical for comparison in comparisons)):
         words = f"{critical} critical"
-    return f"  {len(found)} {title} (-v lists them){': ' if words else ''}{words}"
+    return f"  {len(comparisons)} {title} (-v lists them){': ' if words else ''}{words}"
 
 
 def _below_what(comparison: Comparison) -> str:

@@ -13,7 +13,7 @@ _NOT_XML = re.compile("[\ufffe\uffff]")
 
 def inert(text: str) -> str:
     """Text from outside in characters that XML has, on one line; what is markup there, ElementTree writes out."""
-    return _NOT_XML.sub(lambda found: f"\\u{ord(found[0]):04x}", visible(text))
+    return _NOT_XML.sub(lambda match: f"\\u{ord(match[0]):04x}", visible(text))
 
 
 def document(root: ElementTree.Element) -> str:

@@ -51,25 +51,27 @@ def ceilings_of(
     if kept is not None and (kept.peer_bytes_s or not peer):
         return kept
     try:
-        found = measure()
-        if found.failure is None:
-            keep(folder, facts, found)
+        ceilings = measure()
+        if ceilings.failure is None:
+            keep(folder, facts, ceilings)
     except RegressError as error:
         return Ceilings(failure=Failure("error", error.cause))
-    return found
+    return ceilings
 
 
 def known(folder: Path, facts: Mapping[str, Any]) -> Ceilings | None:
     """The ceilings kept for that card and driver; None if there are none."""
-    found = _kept(folder).read().get(str(facts["gpu_uuid"]))
-    if found is None or (found.driver, found.harness) != _measured_with(facts):
+    kept = _kept(folder).read().get(str(facts["gpu_uuid"]))
+    if kept is None or (kept.driver, kept.harness) != _measured_with(facts):
         return None
-    return Ceilings(found.copy_bytes_s, found.matmul_flops_s, peer_bytes_s=found.peer_bytes_s)
+    return Ceilings(kept.copy_bytes_s, kept.matmul_flops_s, peer_bytes_s=kept.peer_bytes_s)
 
 
-def keep(folder: Path, facts: Mapping[str, Any], found: Ceilings) -> None:
+def keep(folder: Path, facts: Mapping[str, Any], ceilings: Ceilings) -> None:
     """Keep the ceilings of that card, instead of those it had. Raises StoreError if the folder cannot be written."""
-    made = _Measured(*_measured_with(facts), found.copy_bytes_s, dict(found.matmul_flops_s), found.peer_bytes_s)
+    made = _Measured(
+        *_measured_with(facts), ceilings.copy_bytes_s, dict(ceilings.matmul_flops_s), ceilings.peer_bytes_s
+    )
     with _kept(folder).changing() as devices:
         devices[str(facts["gpu_uuid"])] = made
 

@@ -110,9 +110,9 @@ def _take(descriptor: int, uuid: str, note: Callable[[str], None], wait: bool) -
 def _holder(descriptor: int) -> str:
     """Who has the lock, in words."""
     try:
-        found = json.loads(os.pread(descriptor, 4000, 0))
-        since = time.strftime("%H:%M", time.localtime(found["since"]))
-        return f"process {found['pid']} of {found['user']} on {found['host']}, since {since}, in {found['in']}"
+        holder = json.loads(os.pread(descriptor, 4000, 0))
+        since = time.strftime("%H:%M", time.localtime(holder["since"]))
+        return f"process {holder['pid']} of {holder['user']} on {holder['host']}, since {since}, in {holder['in']}"
     except (ValueError, KeyError, TypeError):  # it has the lock, and has not written yet
         return "another regress"
 

@@ -67,13 +67,13 @@ def execute(job: Job, sink: Sink, watcher: Watcher, steps: Steps | None = None) 
     measured.warnings += dict.fromkeys(text for lane in lanes.all for text in lane.processes.warnings)
     measured.warnings += plan.nothing_imported(
         [lane.visits.imported for lane in lanes.all],
-        {each.side.name: f"{each.side.name} {each.side.label}" for each in job.sides if not each.environment.installs},
+        {side.side.name: f"{side.side.name} {side.side.label}" for side in job.sides if not side.environment.installs},
     )
     clock = OverheadClock()
-    for each in (spent for lane in lanes.all for spent in lane.visits.clock.spent.values()):
-        clock.add(each)
+    for duration in (spent for lane in lanes.all for spent in lane.visits.clock.spent.values()):
+        clock.add(duration)
     measured.durations = clock.spent
-    overheads = [each for lane in lanes.all for each in lane.visits.overheads]
+    overheads = [overhead for lane in lanes.all for overhead in lane.visits.overheads]
     if overheads:
         firsts, betweens, cases = zip(*overheads, strict=True)
         measured.overhead = statistics.median(firsts), sum(betweens) / sum(cases)
@@ -164,19 +164,19 @@ class _Execution:
     def _unvisited(self, lane: Lane, side: str, cases: Collection[Case]) -> list[Case]:
         """Those of the cases that the side is to visit, first those that a side before it has visited; what these have not come
         to is left for another time."""
-        names = [each.side.name for each in lane.sides]
+        names = [prepared.side.name for prepared in lane.sides]
         before = names[: names.index(side)]
         been = {case for name, case in self._visited if name in before}
         left = {case for name in before for case in self._cases[name]} - been
         own = [case for case in self._cases[side] if case in cases and (side, case) not in self._visited]
         return sorted((case for case in own if case not in left), key=lambda case: case not in been)
 
-    def _proposed(self, lane: Lane, case: Case, side: str, found: Proposal) -> None:
+    def _proposed(self, lane: Lane, case: Case, side: str, proposal: Proposal) -> None:
         with self._lock:
-            self._been(case, side, found.seconds)
-            self._counters[side, case] = found.values
-            if found.failure is not None:
-                self._bury(lane, case, side, found.failure, found)
+            self._been(case, side, proposal.seconds)
+            self._counters[side, case] = proposal.values
+            if proposal.failure is not None:
+                self._bury(lane, case, side, proposal.failure, proposal)
             self._watcher.advance(f"{side}: {case}")
 
     def _settle_protocols(self, lane: Lane, proposals: Mapping[Case, Mapping[str, Proposal]]) -> None:
@@ -194,7 +194,8 @@ class _Execution:
         """A call behind a setup may do other work than a repeated one: where one side has counted these and the other those,
         neither is compared."""
         if any(
-            each.protocol is not None and each.protocol.setup_each != protocol.setup_each for each in alike.values()
+            proposal.protocol is not None and proposal.protocol.setup_each != protocol.setup_each
+            for proposal in alike.values()
         ):
             for name in alike:
                 self._counters.pop((name, case), None)
@@ -254,12 +255,12 @@ class _Execution:
         self._visited.add((side, case))
         self._measured.costs[case] = self._measured.costs.get(case, 0.0) + seconds
 
-    def _bury(self, lane: Lane, case: Case, side: str, failure: Failure, found: Proposal | None = None) -> None:
+    def _bury(self, lane: Lane, case: Case, side: str, failure: Failure, proposal: Proposal | None = None) -> None:
         """The case fails on this side before anything is measured."""
         self._dead.add((side, case))
         if (side, case) not in self._visited:
             self._been(case, side)
-        self._keep(lane, plan.failed_round(case.name, case.params, side, failure, found=found))
+        self._keep(lane, plan.failed_round(case.name, case.params, side, failure, proposal=proposal))
 
     # -- measuring -------------------------------------------------------------------------------------------------------
 
@@ -300,9 +301,9 @@ class _Execution:
                 left = [task for task in tasks if (task.side, task.name, *task.params) not in done]
                 benchmarks = self._measured.benchmarks[name]
                 with contextlib.closing(lane.visit(sides[name], left, benchmarks, turns)) as visited:
-                    for task, found in visited:
-                        assert isinstance(found, Round)
-                        self._arrived(lane, task, found, f"{where}, {name}", turns)
+                    for task, answer in visited:
+                        assert isinstance(answer, Round)
+                        self._arrived(lane, task, answer, f"{where}, {name}", turns)
 
     def _due(self, batch: Batch, lane: Lane, side: Prepared, cases: set[Case], order: int) -> list[Task]:
         """The side's tasks of a round, in the order that they have on all sides."""
@@ -347,7 +348,7 @@ class _Execution:
     def _worth(self, lane: Lane, case: Case, name: str, order: int) -> bool:
         """Whether to visit the case again: not where it fails, and once only where it fails on the other side, to prove
         that it works on this one."""
-        fails = any(self._fails(case, each.side.name) for each in lane.sides)
+        fails = any(self._fails(case, side.side.name) for side in lane.sides)
         return not self._fails(case, name) and (order == 0 or not fails)
 
     def _fails(self, case: Case, name: str) -> bool:

@@ -71,12 +71,12 @@ def named(words: Sequence[str], shown: Sequence[str], nvml: Any = None) -> tuple
 def _meant(word: str, shown: Sequence[str]) -> list[str]:
     if word == ALL:
         return list(shown)
-    found = [uuid for number, uuid in enumerate(shown) if word in (str(number), uuid)]
-    found = found or [uuid for uuid in shown if word and uuid.startswith(word)]
-    if len(found) == 1:
-        return found
+    meant = [uuid for number, uuid in enumerate(shown) if word in (str(number), uuid)]
+    meant = meant or [uuid for uuid in shown if word and uuid.startswith(word)]
+    if len(meant) == 1:
+        return meant
     raise RegressError(
-        f"{word!r} names {'several GPUs' if found else 'no GPU'}",
+        f"{word!r} names {'several GPUs' if meant else 'no GPU'}",
         why=f"there are {', '.join(f'{number} ({uuid})' for number, uuid in enumerate(shown))}",
         fix=f"name one of them, or --gpus {ALL}",
     )
@@ -109,7 +109,7 @@ def shares(
     nothing is known to be near, everything is.
     """
     wanted = [own & usable or usable for own in near]
-    found = list(wanted)
+    parts = list(wanted)
     for group in set(wanted):
         members = [index for index, own in enumerate(wanted) if own == group]
         cores = _cores(group, core_of or _core)
@@ -117,16 +117,16 @@ def shares(
             continue
         for place, index in enumerate(members):
             first, end = (len(cores) * edge // len(members) for edge in (place, place + 1))
-            found[index] = frozenset().union(*cores[first:end])
-    return found
+            parts[index] = frozenset().union(*cores[first:end])
+    return parts
 
 
 def _cores(cpus: Collection[int], core_of: Callable[[int], int]) -> list[frozenset[int]]:
     """The processors by core, in the order of the cores."""
-    found: dict[int, set[int]] = {}
+    by_core: dict[int, set[int]] = {}
     for cpu in sorted(cpus):
-        found.setdefault(core_of(cpu), set()).add(cpu)
-    return [frozenset(found[core]) for core in sorted(found)]
+        by_core.setdefault(core_of(cpu), set()).add(cpu)
+    return [frozenset(by_core[core]) for core in sorted(by_core)]
 
 
 def _core(cpu: int) -> int:

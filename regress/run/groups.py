@@ -103,7 +103,9 @@ class Group:
         limit_s = sum(task.timeout_s + GRACE_S for task in tasks)
         by_side, protocol = {task.side: task for task in tasks}, tasks[0].protocol
         assert protocol is not None
-        compared_with = [each for each in references if each in by_side] or [min(by_side, key=self._seats.__getitem__)]
+        compared_with = [reference for reference in references if reference in by_side] or [
+            min(by_side, key=self._seats.__getitem__)
+        ]
         said: dict[str, Ready | Round] = {}
         against: dict[str, list[Against]] = {side: [] for side in by_side}
 
@@ -111,14 +113,16 @@ class Group:
             said[side] = next_of(side, limit_s)
             failed = said[side]
             if isinstance(failed, Round) and failed.failure is not None:
-                self._end_visits([other for other, each in said.items() if isinstance(each, Ready)], next_of, limit_s)
+                self._end_visits(
+                    [other for other, message in said.items() if isinstance(message, Ready)], next_of, limit_s
+                )
                 raise Parted(_why(failed))
 
         for side, task in by_side.items():
             self.servers[side].send(Visit([task]))
             listen(side)
-        while ready := [side for side, each in said.items() if isinstance(each, Ready)]:
-            metrics = {each.metric for each in said.values() if isinstance(each, Ready)}
+        while ready := [side for side, message in said.items() if isinstance(message, Ready)]:
+            metrics = {message.metric for message in said.values() if isinstance(message, Ready)}
             metric = min(metrics)  # host_time, which a side that waits for the device has not, comes before wall_time
             at_it = [side for side in ready if said[side] == Ready(metric)]
             windows = self._taken([by_side[side] for side in at_it], protocol, limit_s, next_of)
@@ -126,8 +130,8 @@ class Group:
                 against[side] += self._against(metric, side, windows, compared_with, protocol)
                 self.servers[side].send(Enough())
                 listen(side)
-        rounds = [each for each in said.values() if isinstance(each, Round)]
-        return [replace(each, against=against[each.side]) for each in rounds]
+        rounds = [message for message in said.values() if isinstance(message, Round)]
+        return [replace(round, against=against[round.side]) for round in rounds]
 
     def _end_visits(self, sides: Sequence[str], next_of: NextOf, limit_s: float) -> None:
         """Let sides that are ready end their visits without windows, so that they give back what another may have lacked."""
@@ -138,30 +142,30 @@ class Group:
 
     def _taken(self, tasks: Sequence[Task], protocol: Protocol, limit_s: float, next_of: NextOf) -> dict[str, _Windows]:
         """By side: windows, until the difference of each side to the first is known, or there are as many as may be."""
-        found = {task.side: _Windows() for task in tasks}
-        began, (first, *others) = time.monotonic(), found.values()
+        by_side = {task.side: _Windows() for task in tasks}
+        began, (first, *others) = time.monotonic(), by_side.values()
         batch = protocol.windows if protocol.pinned else min(protocol.windows, SEVERAL_BATCH)
         longest_s = PATIENCE * tasks[0].timeout_s * len(tasks) / 2
         if not protocol.pinned:
             longest_s = min(longest_s, SEVERAL_LONGEST_S)
         while True:
-            self._add_windows(found, protocol, batch, limit_s, next_of)
-            error = max((_difference(each, first, protocol)[1] for each in others), default=0.0)
+            self._add_windows(by_side, protocol, batch, limit_s, next_of)
+            error = max((_difference(other, first, protocol)[1] for other in others), default=0.0)
             if windows_enough(protocol, len(first.wall_s), batch, error) or time.monotonic() - began > longest_s:
-                return found
+                return by_side
 
     def _add_windows(
-        self, found: Mapping[str, _Windows], protocol: Protocol, count: int, limit_s: float, next_of: NextOf
+        self, by_side: Mapping[str, _Windows], protocol: Protocol, count: int, limit_s: float, next_of: NextOf
     ) -> None:
         """Have this many more windows taken by each side."""
-        order = _in_order([self._seats[side] for side in found], count, 1 if protocol.pinned else AT_A_TIME)
-        names = {self.servers[side]: side for side in found}
+        order = _in_order([self._seats[side] for side in by_side], count, 1 if protocol.pinned else AT_A_TIME)
+        names = {self.servers[side]: side for side in by_side}
         for server in reversed(names):  # the one that begins is told last: then the others are waiting
             server.send(TakeWindows(order))
         failed = None
         for server, taken in arriving(list(names), self._within(limit_s)):
             if isinstance(taken, Taken):
-                found[names[server]].add(taken)
+                by_side[names[server]].add(taken)
                 if protocol.pinned and taken.busy > BUSY:
                     failed = failed or f"it computes for {taken.busy:.0%} of the time while it waits for its turn"
                 continue
@@ -211,7 +215,7 @@ def _difference(one: _Windows, other: _Windows, protocol: Protocol) -> tuple[flo
         if not differences:
             return math.nan, math.inf, 0
         return statistics.median(differences), error_of_median(differences), len(differences)
-    mine, theirs = (_undisturbed(each) for each in (one, other))
+    mine, theirs = (_undisturbed(windows) for windows in (one, other))
     if not mine or not theirs:
         return math.nan, math.inf, 0
     error = math.hypot(error_of_median(mine), error_of_median(theirs))
@@ -220,4 +224,4 @@ def _difference(one: _Windows, other: _Windows, protocol: Protocol) -> tuple[flo
 
 def _undisturbed(windows: _Windows) -> list[float]:
     """Logarithms of the side's windows."""
-    return [math.log(each) for each in least_disturbed(windows.wall_s, windows.net_s)]
+    return [math.log(seconds) for seconds in least_disturbed(windows.wall_s, windows.net_s)]

@@ -41,7 +41,9 @@ def of_the_host(protocol: Protocol | None, proposals: Iterable[Proposal]) -> boo
     unmeasured visits of all sides, which do not say whether a copy stays on the device."""
     if protocol is None:
         return False
-    return protocol.metric != "gpu_time" or any(SYNCHRONIZES in each.flags or _copies(each) for each in proposals)
+    return protocol.metric != "gpu_time" or any(
+        SYNCHRONIZES in proposal.flags or _copies(proposal) for proposal in proposals
+    )
 
 
 def _copies(proposal: Proposal) -> bool:
@@ -50,7 +52,7 @@ def _copies(proposal: Proposal) -> bool:
 
 def gpus_for_all(definitions: Iterable[Benchmark]) -> int:
     """How many GPUs one benchmark needs, as all sides define it."""
-    return max(1, *(gpus_of(each)[0] for each in definitions))
+    return max(1, *(gpus_of(definition)[0] for definition in definitions))
 
 
 def blocks(gpus: Sequence[Gpu], size: int) -> list[tuple[Gpu, ...]]:
@@ -75,9 +77,13 @@ def roots(by_side: Mapping[str, Mapping[str, Benchmark]]) -> dict[str, str]:
         elsewhere = {name for other, own in by_side.items() if other != side for name in own}
         for name, benchmark in benchmarks.items():
             old = [
-                each for each in old_names(benchmark.name, declared_words(benchmark, "was")) if each not in benchmarks
+                old_name
+                for old_name in old_names(benchmark.name, declared_words(benchmark, "was"))
+                if old_name not in benchmarks
             ]
-            likely = [each for each in old if each in elsewhere] or [each for each in old if _alike_deep(each, name)]
+            likely = [old_name for old_name in old if old_name in elsewhere] or [
+                old_name for old_name in old if _alike_deep(old_name, name)
+            ]
             if likely:
                 before[name] = likely[0]
     return {name: _first_of(name, before) for benchmarks in by_side.values() for name in benchmarks}

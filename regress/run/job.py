@@ -56,7 +56,7 @@ class JobResult:
     interrupted: bool = False
 
     def of(self, side: str) -> list[Round]:
-        return [each for each in self.rounds if each.side == side]
+        return [round for round in self.rounds if round.side == side]
 
 
 class Steps(Interface):
@@ -67,7 +67,7 @@ class Steps(Interface):
         """When measuring ends, by the monotonic clock; infinite for no bound. A visit that is under way then counts for
         nothing."""
 
-    def next(self, found: JobResult) -> Batch | None: ...
+    def next(self, measured: JobResult) -> Batch | None: ...
 
 
 @dataclass(frozen=True)

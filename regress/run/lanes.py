@@ -124,9 +124,9 @@ class Lane:
         return None
 
     def _lose(self, error: NotStarted) -> None:
-        where = ", ".join(each.uuid for each in self.gpus)
+        where = ", ".join(gpu.uuid for gpu in self.gpus)
         self.lost = Failure("error", f"{where} cannot be used: {error.what}" + (f" ({error.why})" if error.why else ""))
-        if all(each.lost is not None for each in self.others):
+        if all(other.lost is not None for other in self.others):
             raise error
 
     @contextlib.contextmanager

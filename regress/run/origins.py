@@ -36,11 +36,11 @@ def common(sides: Sequence[Prepared], set_by_suites: Sequence[Mapping[str, str]]
     """What the sides have in common; None if they import the frameworks in unlike ways. `set_by_suites` are the variables
     that the import of each side's suite sets: it may do so ahead of a framework that reads them."""
     first, *others = sides
-    alike = all(each.python == first.python and _but_own(each) == _but_own(first) for each in others)
-    if not alike or any(each != set_by_suites[0] for each in set_by_suites):
+    alike = all(side.python == first.python and _but_own(side) == _but_own(first) for side in others)
+    if not alike or any(own != set_by_suites[0] for own in set_by_suites):
         return None
-    paths = [_path(each) for each in sides]
-    path = [each for each in paths[0] if all(each in other for other in paths)]
+    paths = [_path(side) for side in sides]
+    path = [folder for folder in paths[0] if all(folder in other for other in paths)]
     return Common(first.python, {**_but_own(first), **set_by_suites[0], PATH: os.pathsep.join(path)})
 
 
@@ -53,7 +53,7 @@ def own_variables(side: Prepared) -> dict[str, str]:
 
 
 def _path(side: Prepared) -> list[str]:
-    return [each for each in side.variables.get(PATH, "").split(os.pathsep) if each]
+    return [folder for folder in side.variables.get(PATH, "").split(os.pathsep) if folder]
 
 
 @dataclass

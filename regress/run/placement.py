@@ -25,25 +25,27 @@ class Placement:
 
     def place(self, suites: Mapping[str, Suite]) -> None:
         """Give every case its lane, the same on all sides and in every run; or in each group of sides one."""
-        roots = homes.roots({side: {each.name: each for each in found.benchmarks} for side, found in suites.items()})
+        roots = homes.roots(
+            {side: {benchmark.name: benchmark for benchmark in suite.benchmarks} for side, suite in suites.items()}
+        )
         for gpus, sides in self._job.parts():
-            names = [each.side.name for each in sides]
+            names = [side.side.name for side in sides]
             for case in dict.fromkeys(case for name in names for case in self._measured.cases[name]):
                 by_side = [self._measured.benchmarks[name] for name in names]
                 definitions = [benchmarks[case.name] for benchmarks in by_side if case.name in benchmarks]
-                program = next((each.program for each in definitions if each.program), "")
+                program = next((definition.program for definition in definitions if definition.program), "")
                 # All cases of a program are visited by one run, on one GPU.
                 root = program or roots[case.name]
                 needs = homes.gpus_for_all(definitions)
                 if len(self._job.gpus) < 2 or needs > len(self._job.gpus):
                     lane = next(lane for lane in self._lanes.single if lane.sides == sides)
-                elif all(each.needs_device for each in definitions):
+                elif all(definition.needs_device for definition in definitions):
                     places = homes.blocks(gpus if needs == 1 else self._job.gpus, needs)
                     lane = self._lanes.of(homes.home(Case(root) if program else case, root, places), sides)
                 else:
                     self.alone.add(case)
                     lane = self._lanes.of(self._job.gpus[:needs], sides, whole_host=True)
-                lane.device |= any(each.needs_device for each in definitions)
+                lane.device |= any(definition.needs_device for definition in definitions)
                 self._lanes_of.setdefault(case, []).append(lane)
         self._lanes.discover_others()
 
@@ -75,5 +77,5 @@ class Placement:
 
         turns = Turns([lane.gpus for lane in beside], {case for lane in beside for case in own[lane] & self.alone})
         at_once(beside, lambda lane: in_time(lane, turns), apart=lambda one, other: homes.apart(one.gpus, other.gpus))
-        for each in (lane for lane in own if lane not in beside):
-            at_once([each], lambda lane: in_time(lane, Turns()))
+        for lane in (lane for lane in own if lane not in beside):
+            at_once([lane], lambda lane: in_time(lane, Turns()))

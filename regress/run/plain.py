@@ -32,5 +32,5 @@ def plain(prepared: Prepared, job: Job, benchmark: Benchmark, case: Case, calls:
         processes.close()
     task = Task(case.name, list(case.params), prepared.side.name)
     asked = Once(task, calls, benchmark.setup_cache_key is not None)
-    messages = (encode(each).decode() for each in (opening, asked))
+    messages = (encode(message).decode() for message in (opening, asked))
     return Plain((prepared.python, "-X", "faulthandler", str(job.start_file), ONCE, *messages), variables)

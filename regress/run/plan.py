@@ -78,7 +78,7 @@ class Selection:
 
 def cases_of(benchmark: Benchmark) -> Iterator[Case]:
     """The benchmark's cases in asv's order."""
-    absent = {tuple(each) for each in benchmark.lacks}
+    absent = {tuple(params) for params in benchmark.lacks}
     for combination in itertools.product(*benchmark.params):
         if combination not in absent:
             yield Case(benchmark.name, combination)
@@ -178,12 +178,12 @@ def settle(proposals: Mapping[str, Proposal], process: str = "fresh") -> Protoco
     if not working:
         return None
     free = [proposal for proposal in working if SYNCHRONIZES not in proposal.flags]
-    protocols = [each.protocol for each in free or working if each.protocol is not None]
-    settled = next((each for each in protocols if each.setup_each), protocols[0])
+    protocols = [proposal.protocol for proposal in free or working if proposal.protocol is not None]
+    settled = next((protocol for protocol in protocols if protocol.setup_each), protocols[0])
     return replace(
         settled,
-        lanes=min(each.lanes for each in protocols),
-        pinned=all(each.pinned for each in protocols),
+        lanes=min(protocol.lanes for protocol in protocols),
+        pinned=all(protocol.pinned for protocol in protocols),
         process=PROGRAM if settled.process == PROGRAM else "fresh" if settled.metric in ALONE else process,
     )
 
@@ -191,11 +191,11 @@ def settle(proposals: Mapping[str, Proposal], process: str = "fresh") -> Protoco
 def parted(proposals: Iterable[Proposal], free_bytes: float) -> str:
     """Why sides cannot be set up at once, to take windows in turn; empty if they can. `free_bytes` is the host's memory."""
     proposals = list(proposals)
-    host_bytes = sum(each.host_bytes for each in proposals)
+    host_bytes = sum(proposal.host_bytes for proposal in proposals)
     if host_bytes > HOST_SHARE * free_bytes:
         needed = f"{host_bytes / 2**30:.1f} of {free_bytes / 2**30:.1f} GiB"
         return f"both sides at once might not fit the memory of the host ({needed})"
-    if sum(each.device_share for each in proposals) > DEVICE_SHARE:
+    if sum(proposal.device_share for proposal in proposals) > DEVICE_SHARE:
         return "both sides at once might not fit the memory of the device"
     return ""
 
@@ -204,8 +204,8 @@ def free_memory() -> float:
     """Bytes of the host's memory that can be had; infinite where the system does not tell."""
     try:
         with open("/proc/meminfo") as file:
-            found = dict(line.split(":", 1) for line in file)
-        return float(found["MemAvailable"].split()[0]) * 1024
+            fields = dict(line.split(":", 1) for line in file)
+        return float(fields["MemAvailable"].split()[0]) * 1024
     except (OSError, KeyError, ValueError):
         return math.inf
 
@@ -213,9 +213,9 @@ def free_memory() -> float:
 def unimportable(suite: Suite, had: Mapping[str, Benchmark]) -> dict[str, tuple[Benchmark, Failure]]:
     """By name: those of the benchmarks that worked before and are not in this suite because their module or class cannot be
     imported, and the failure that is."""
-    there = {each.name for each in suite.benchmarks}
+    there = {benchmark.name for benchmark in suite.benchmarks}
     lost: dict[str, tuple[Benchmark, Failure]] = {}
-    for problem in (each for each in suite.problems if each.fatal):
+    for problem in (candidate for candidate in suite.problems if candidate.fatal):
         inside = f"{problem.name}." if problem.name else ""
         what = problem.message if problem.program else f"cannot be imported: {problem.message}"
         failure = Failure("error", what, problem.where, problem.detail)
@@ -237,12 +237,18 @@ def nothing_imported(lanes: Sequence[Mapping[str, bool]], labels: Mapping[str, s
 
 
 def failed_round(
-    name: str, params: Sequence[str], side: str, failure: Failure, order: int = 0, found: Proposal | None = None
+    name: str, params: Sequence[str], side: str, failure: Failure, order: int = 0, proposal: Proposal | None = None
 ) -> Round:
-    """The record of a visit that gave no value; `found` is what it has to say all the same."""
-    facts = {"leaves": found.leaves} if found is not None and found.leaves else {}
+    """The record of a visit that gave no value; `proposal` is what it has to say all the same."""
+    facts = {"leaves": proposal.leaves} if proposal is not None and proposal.leaves else {}
     return Round(
-        name, list(params), side, order, failure=failure, facts=facts, flags=found.flags if found is not None else []
+        name,
+        list(params),
+        side,
+        order,
+        failure=failure,
+        facts=facts,
+        flags=proposal.flags if proposal is not None else [],
     )
 
 
@@ -275,12 +281,12 @@ def gpus_of(benchmark: Benchmark) -> tuple[int, str]:
     return ranks, f"{benchmark.name}: the declared gpus {value!r} is not a number of GPUs, so {measured_with}"
 
 
-def needing_several(found: HasCases, benchmarks: Mapping[str, Mapping[str, Benchmark]]) -> list[str]:
+def needing_several(measured: HasCases, benchmarks: Mapping[str, Mapping[str, Benchmark]]) -> list[str]:
     """What cases need more than one process or GPU, in words: "4 of them with 2 ranks on 2 GPUs". `benchmarks` are those of
     each side."""
     needs = {
         case: (ranks_of(benchmark)[0], gpus_of(benchmark)[0])
-        for side, cases in found.cases.items()
+        for side, cases in measured.cases.items()
         for case in cases
         if (benchmark := benchmarks[side].get(case.name)) is not None
     }
@@ -321,11 +327,13 @@ def has_process_of_its_own(benchmark: Benchmark) -> bool:
 
 def complaints(benchmarks: Iterable[Benchmark], selection: Selection) -> list[str]:
     """What the reader should know about declarations that decide what is measured; each once."""
-    by_name = {each.name: each for each in benchmarks}
+    by_name = {benchmark.name: benchmark for benchmark in benchmarks}
     names = dict.fromkeys(case.name for case in select(by_name.values(), replace(selection, changed=None)))
     wanted = [by_name[name] for name in names]
-    said = [complaint for each in wanted for _, complaint in (ranks_of(each), gpus_of(each)) if complaint]
-    silent = sum(not declared_words(each, "covers") for each in wanted)
+    said = [
+        complaint for benchmark in wanted for _, complaint in (ranks_of(benchmark), gpus_of(benchmark)) if complaint
+    ]
+    silent = sum(not declared_words(benchmark, "covers") for benchmark in wanted)
     if selection.changed is not None and silent:
         left = f"{silent} of {len(wanted)} benchmarks declare no `covers`"
         said.append(f"{left}: only changes of their own file select them")
@@ -344,24 +352,24 @@ class FixedRounds:
         self._visited = -1
         """How many were visited when visits were asked for last."""
 
-    def next(self, found: HasCosts) -> Batch | None:
+    def next(self, measured: HasCosts) -> Batch | None:
         """All rounds of each case, once."""
         left_s = self.end_s - self._clock()
-        cases = dict.fromkeys(case for side in found.cases.values() for case in side)
+        cases = dict.fromkeys(case for side in measured.cases.values() for case in side)
         left = [case for case in cases if case not in self._asked]
         if left_s == math.inf:
             return self._measured(left)
-        ready = [case for case in left if case in found.costs]
+        ready = [case for case in left if case in measured.costs]
         if left_s <= 0:
             return None
         if ready:
-            cost_s = itertools.accumulate(self.rounds * found.costs[case] for case in ready)
+            cost_s = itertools.accumulate(self.rounds * measured.costs[case] for case in ready)
             return self._measured(
                 [case for case, until_s in zip(ready, cost_s, strict=True) if until_s <= left_s] or ready[:1]
             )
-        if len(found.costs) == self._visited:  # what gets no visit any more gets no rounds
+        if len(measured.costs) == self._visited:  # what gets no visit any more gets no rounds
             return None
-        self._visited = len(found.costs)
+        self._visited = len(measured.costs)
         return Batch(dict.fromkeys(left, 0), visits_s=VISITING * left_s) if left else None
 
     def _measured(self, cases: Sequence[Case]) -> Batch | None:

@@ -29,13 +29,13 @@ def problems_of(by_side: Mapping[str, Sequence[SuiteProblem]]) -> list[SuiteProb
     Neither does a file of the base's own suite.
     """
     *others, head = by_side
-    found = list(by_side[head])
-    known = {(each.where, each.message) for each in found}
+    problems = list(by_side[head])
+    known = {(problem.where, problem.message) for problem in problems}
     for side in others:
-        for each in by_side[side]:
-            if (each.where, each.message) not in known:
-                found.append(replace(each, message=f"on the {side} only: {each.message}", fatal=False))
-    return found
+        for problem in by_side[side]:
+            if (problem.where, problem.message) not in known:
+                problems.append(replace(problem, message=f"on the {side} only: {problem.message}", fatal=False))
+    return problems
 
 
 def apart(
@@ -44,8 +44,8 @@ def apart(
     """The problems that can touch what is selected, and a line about the others. `benchmarks` are those that were found in the
     folder `suite`."""
     problems = list(problems)
-    count = [each for each in problems if not each.fatal or _touches(each, selection, benchmarks, suite)]
-    others = list(dict.fromkeys(each.name for each in problems if each not in count))
+    count = [problem for problem in problems if not problem.fatal or _touches(problem, selection, benchmarks, suite)]
+    others = list(dict.fromkeys(problem.name for problem in problems if problem not in count))
     if not others or selection.known:
         return count, []
     return count, [f"not selected, and cannot be imported: {first_of(others, NAMED)}; regress list says why"]
@@ -62,16 +62,16 @@ def _touches(problem: SuiteProblem, selection: Selection, benchmarks: Sequence[B
     if not selection.patterns:
         return True
     names = list(_names(problem.name, text, benchmarks))
-    found = [name for each in benchmarks for case in cases_of(each) for name in (case.name, str(case))]
-    return any(_may_match(pattern, names, found) for pattern in selection.patterns)
+    known = [name for benchmark in benchmarks for case in cases_of(benchmark) for name in (case.name, str(case))]
+    return any(_may_match(pattern, names, known) for pattern in selection.patterns)
 
 
-def _may_match(pattern: str, names: Sequence[str], found: Sequence[str]) -> bool:
-    if pattern in found:
+def _may_match(pattern: str, names: Sequence[str], known: Sequence[str]) -> bool:
+    if pattern in known:
         return False
     with contextlib.suppress(re.error):  # parameters are not known: what comes before them decides
         search = re.compile(pattern.partition(r"\(")[0])
-        return any(map(search.search, names)) or not any(map(re.compile(pattern).search, found))
+        return any(map(search.search, names)) or not any(map(re.compile(pattern).search, known))
     return True
 
 
@@ -90,12 +90,12 @@ def _names(name: str, text: str, benchmarks: Iterable[Benchmark]) -> Iterator[st
     """What benchmarks of the file may be called. A class may have the methods of one that is named there."""
     defined = _DEFINED.findall(text)
     functions = [word for kind, word in defined if kind == "def"]
-    known = (each.name.split(".") for each in benchmarks)
+    known = (benchmark.name.split(".") for benchmark in benchmarks)
     inherited = {function for *_, owner, function in known if owner in text}
     classes = [word for kind, word in defined if kind == "class"]
     yield f"{name}."
     yield from (f"{name}.{function}" for function in functions)
-    yield from (f"{name}.{owner}.{each}" for owner in classes for each in {*functions, *inherited})
+    yield from (f"{name}.{owner}.{function}" for owner in classes for function in {*functions, *inherited})
 
 
 # -- where nothing can be measured --------------------------------------------------------------------------------------
@@ -117,9 +117,11 @@ def refuse_unbuilt(side: Prepared, problems: Iterable[SuiteProblem], build: tupl
 
 def nothing_selected(job: Job, problems: Iterable[SuiteProblem], benchmarks: Iterable[Benchmark]) -> NothingMeasured:
     """The error where the suite, which has these benchmarks, has no case that is wanted."""
-    fatal = [each for each in problems if each.fatal]
+    fatal = [problem for problem in problems if problem.fatal]
     if job.selection.words:
-        return nothing_matches(job.selection, where_searched(job.suite, fatal), (each.name for each in benchmarks))
+        return nothing_matches(
+            job.selection, where_searched(job.suite, fatal), (benchmark.name for benchmark in benchmarks)
+        )
     if fatal and fatal[0].program:
         return NothingMeasured(
             f"no benchmark in {job.suite} could be run",
@@ -155,7 +157,7 @@ def _to_import(job: Job, message: str) -> str:
 
 def where_searched(suite: Path, problems: Iterable[SuiteProblem]) -> str:
     """Where benchmarks were looked for, and what of it could not be looked at."""
-    fatal = [each for each in problems if each.fatal]
+    fatal = [problem for problem in problems if problem.fatal]
     if not fatal:
         return f"searched in {suite}"
-    return f"searched in {suite} without {first_of(each.where for each in fatal)}: {fatal[0].message}"
+    return f"searched in {suite} without {first_of(problem.where for problem in fatal)}: {fatal[0].message}"

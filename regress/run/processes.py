@@ -215,7 +215,7 @@ class Processes:
     def preload(self, sides: Sequence[Prepared], device: bool) -> None:
         """Have the processes that fork import what the unmeasured visits have imported late (mostly compilers), so that no
         round has to. If a fork then stops working, its process is started again without that."""
-        late = {name for each in self._late.values() for name in each}
+        late = {name for modules in self._late.values() for name in modules}
         if self.kind == "fresh" or late <= self._preloaded:
             return
         self._preloaded = late
@@ -254,11 +254,11 @@ class Processes:
         """Have new origins with zygotes instead of those there are; False, and nothing is changed, where that cannot be: sides
         import in unlike ways what they share, or forks do not work."""
         suites = [self._suites[side.side.name] for side in sides]
-        shared = common(sides, [each.variables for each in suites])
+        shared = common(sides, [suite.variables for suite in suites])
         if shared is None:
             return False
-        own = sorted({name for each in suites for name in each.own})
-        modules = dict.fromkeys(name for each in suites for name in each.outside)
+        own = sorted({name for suite in suites for name in suite.own})
+        modules = dict.fromkeys(name for suite in suites for name in suite.outside)
         modules.update((name, None) for late in self._late.values() for name in late)
         origins: list[Origin] = []
         try:

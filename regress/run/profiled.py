@@ -56,23 +56,23 @@ def profiled(
         with tempfile.TemporaryDirectory(prefix="caches-", dir=scratch(), ignore_cleanup_errors=True) as cache:
             if benchmark.setup_cache_key is not None:
                 failure = visits.setup_cache(prepared, benchmark, Path(cache))
-            found = CaseRecorded(failure=failure)
+            recorded = CaseRecorded(failure=failure)
             if failure is None:
                 timeout_s = plan.timeout_of(benchmark, job.default_timeout_s)
                 cached = cache if benchmark.setup_cache_key is not None else ""
                 task = Task(case.name, list(case.params), prepared.side.name, cache_dir=cached, timeout_s=timeout_s)
-                found = visits.record(prepared, Record(task, calls, str(trace)))
-        facts = {**visits.processes.facts, **found.facts}
+                recorded = visits.record(prepared, Record(task, calls, str(trace)))
+        facts = {**visits.processes.facts, **recorded.facts}
     finally:
         visits.close()
     return Profiled(
         case,
-        trace if found.failure is None else None,
-        calls=found.calls,
-        seconds=found.seconds,
+        trace if recorded.failure is None else None,
+        calls=recorded.calls,
+        seconds=recorded.seconds,
         facts=facts,
-        flags=tuple(found.flags),
-        failure=found.failure,
+        flags=tuple(recorded.flags),
+        failure=recorded.failure,
     )
 
 

@@ -71,15 +71,15 @@ class Programs:
         name = side.side.name
         with self._lock:
             if suite.programs and name not in self._suites:
-                found: dict[str, Benchmark] = {}
+                benchmarks: dict[str, Benchmark] = {}
                 problems: list[SuiteProblem] = []
                 for program in suite.programs:
                     self._known[name, program.name] = program
-                    found.update(self._cases(processes, side, program, problems))
-                self._benchmarks[name] = found
+                    benchmarks.update(self._cases(processes, side, program, problems))
+                self._benchmarks[name] = benchmarks
                 self._suites[name] = replace(
                     suite,
-                    benchmarks=[*suite.benchmarks, *found.values()],
+                    benchmarks=[*suite.benchmarks, *benchmarks.values()],
                     problems=[*suite.problems, *problems],
                 )
             return self._suites.get(name, suite)
@@ -98,11 +98,11 @@ class Programs:
             if not program.list_command:
                 self._first[side.side.name, program.name, combination] = ran
         try:
-            found = benchmarks_of(documents, program.name)
+            benchmarks = benchmarks_of(documents, program.name)
         except DocumentError as error:
             problems.append(_problem(program, Failure("error", error.cause)))
             return {}
-        return {name: _declared(each, program) for name, each in found.items()}
+        return {name: _declared(benchmark, program) for name, benchmark in benchmarks.items()}
 
     # -- visits ----------------------------------------------------------------------------------------------------------
 
@@ -125,7 +125,12 @@ class Programs:
         if tasks[0].protocol is None:
             ran = self._first.pop((side.side.name, program.name, combination), None)
         if ran is None:
-            own = sum(1 for each in benchmarks.values() if each.program == program.name for _ in plan.cases_of(each))
+            own = sum(
+                1
+                for benchmark in benchmarks.values()
+                if benchmark.program == program.name
+                for _ in plan.cases_of(benchmark)
+            )
             limit_s = program.timeout_s or self._default_timeout_s * max(own, 1)
             ran = _run(processes, side, program, combination, within(limit_s))
             within(limit_s)  # a run that the end of the time has cut off says nothing
@@ -133,24 +138,24 @@ class Programs:
         if ran.document is not None:
             document = _with_params(ran.document, program, combination)
             given = {
-                (each.name, tuple(each.params)): each
-                for each in rounds_of(document, benchmarks, side.side.name, tasks[0].order, program.name)
+                (round.name, tuple(round.params)): round
+                for round in rounds_of(document, benchmarks, side.side.name, tasks[0].order, program.name)
             }
         for task in tasks:
             yield task, _reply(task, benchmarks[task.name], ran, given.get((task.name, tuple(task.params))), len(tasks))
 
 
-def _reply(task: Task, benchmark: Benchmark, ran: ProgramRun, found: Round | None, tasks: int) -> Proposal | Round:
+def _reply(task: Task, benchmark: Benchmark, ran: ProgramRun, round: Round | None, tasks: int) -> Proposal | Round:
     """What the run says of one of its cases, which has its part of the time."""
     protocol, seconds = Protocol(benchmark.metric, process=PROGRAM), ran.seconds / tasks
-    failure = found.failure if found is not None else _missing(ran)
+    failure = round.failure if round is not None else _missing(ran)
     if task.protocol is None:
         usable = protocol if failure is None else None
-        return Proposal(task.name, task.params, task.side, usable, failure, seconds, flags=found.flags if found else [])
-    if found is None:
-        found = Round(task.name, task.params, task.side, task.order, failure=failure)
+        return Proposal(task.name, task.params, task.side, usable, failure, seconds, flags=round.flags if round else [])
+    if round is None:
+        round = Round(task.name, task.params, task.side, task.order, failure=failure)
     return replace(
-        found,
+        round,
         process=ran.process,
         started_at=ran.started_at,
         duration_s=seconds,
@@ -182,7 +187,7 @@ def _combination(program: Program, task: Task) -> Combination:
 
 def _with_params(document: Document, program: Program, combination: Combination) -> Document:
     own = dict(zip(program.param_names, map(param, combination), strict=True))
-    return replace(document, cases=tuple(replace(each, params={**own, **each.params}) for each in document.cases))
+    return replace(document, cases=tuple(replace(case, params={**own, **case.params}) for case in document.cases))
 
 
 def _declared(benchmark: Benchmark, program: Program) -> Benchmark:
@@ -275,13 +280,13 @@ def _read(output: Path, program: Program, listing: bool) -> tuple[Document | Non
     if not files:
         return None, Failure("error", "it wrote nothing to {output}")
     try:
-        found = [
-            read_list(each, program.format) if listing else read(each, program.format, program.mapping)
-            for each in files
+        documents = [
+            read_list(file, program.format) if listing else read(file, program.format, program.mapping)
+            for file in files
         ]
     except DocumentError as error:
         return None, Failure("error", f"its output is not a document of {program.format}: {error.why}")
-    return replace(found[0], cases=tuple(case for each in found for case in each.cases)), None
+    return replace(documents[0], cases=tuple(case for document in documents for case in document.cases)), None
 
 
 def _tail(file: Path) -> str:

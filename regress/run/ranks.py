@@ -87,9 +87,9 @@ class Ranks:
                 dead = next(number for number, server in enumerate(self.servers) if server.ended)
                 raise self._died(dead, died, said) from None
             meets = [message for _, message in sorted(said.items()) if isinstance(message, Meets)]
-            if len(meets) < len(self.servers) or len({each.where for each in meets}) > 1:
+            if len(meets) < len(self.servers) or len({meet.where for meet in meets}) > 1:
                 return self._together(said)
-            self.send(Meeting([each.values for each in meets]))
+            self.send(Meeting([meet.values for meet in meets]))
 
     # -- one message of each ---------------------------------------------------------------------------------------------
 
@@ -119,7 +119,7 @@ class Ranks:
         failure = _failure(said[failed])
         assert failure is not None
         others = [_failure(said.get(number)) for number in range(len(self.servers))]
-        if failure.kind == "skipped" or all(each is not None and each.message == failure.message for each in others):
+        if failure.kind == "skipped" or all(other is not None and other.message == failure.message for other in others):
             return Broken(failure)
         where, stacks = self._standing(said, failed)
         message = f"rank {failed}: {failure.message}; {where}"
@@ -159,9 +159,9 @@ def stack_of(server: Server) -> str:
     deadline, before = time.monotonic() + STACK_S, ""
     while time.monotonic() < deadline and not server.ended:
         time.sleep(STACK_POLL_S)
-        found = STACK.findall(text := server.log())
-        if found and text == before:
-            return str(found[-1])
+        stacks = STACK.findall(text := server.log())
+        if stacks and text == before:
+            return str(stacks[-1])
         before = text
     return ""
 
@@ -179,8 +179,8 @@ def _failure(message: Any) -> Failure | None:
     """Why a rank cannot go on; None if it can."""
     if isinstance(message, WrongCode):
         return Failure("error", message.module)
-    found: Failure | None = getattr(message, "failure", None)
-    return found
+    failure: Failure | None = getattr(message, "failure", None)
+    return failure
 
 
 # -- one message of many -------------------------------------------------------------------------------------------------
@@ -191,42 +191,44 @@ def merged(said: Sequence[Any]) -> Any:
     apart. A number that the benchmark has returned is the first rank's."""
     first = said[0]
     if isinstance(first, (Proposal, Round)):
-        flags = list(dict.fromkeys(flag for each in said for flag in each.flags))
-        first = replace(first, values=_largest([each.values for each in said]), flags=flags)
+        flags = list(dict.fromkeys(flag for reply in said for flag in reply.flags))
+        first = replace(first, values=_largest([reply.values for reply in said]), flags=flags)
     if isinstance(first, Proposal):
-        leaves = list(dict.fromkeys(name for each in said for name in each.leaves))
+        leaves = list(dict.fromkeys(name for reply in said for name in reply.leaves))
         return replace(
             first,
-            seconds=max(each.seconds for each in said),
+            seconds=max(reply.seconds for reply in said),
             leaves=leaves,
-            host_bytes=sum(each.host_bytes for each in said),
-            device_share=max(each.device_share for each in said),
+            host_bytes=sum(reply.host_bytes for reply in said),
+            device_share=max(reply.device_share for reply in said),
         )
     if isinstance(first, Round):
         return replace(
-            first, duration_s=max(each.duration_s for each in said), facts=_facts([each.facts for each in said])
+            first, duration_s=max(reply.duration_s for reply in said), facts=_facts([reply.facts for reply in said])
         )
     return first
 
 
 def _largest(values: Sequence[Mapping[str, Measured]]) -> dict[str, Measured]:
     """By metric, what all have measured."""
-    names = [name for name in values[0] if all(name in each for each in values)]
+    names = [name for name in values[0] if all(name in of_rank for of_rank in values)]
     return {
-        name: values[0][name] if name == TRACKED else max((each[name] for each in values), key=lambda each: each.value)
+        name: values[0][name]
+        if name == TRACKED
+        else max((of_rank[name] for of_rank in values), key=lambda value: value.value)
         for name in names
     }
 
 
 def _facts(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Those of the first rank, and what is wrong with any device; the slowest clock; what each rank has worked itself."""
-    found: dict[str, Any] = {**facts[0], "ranks": len(facts)}
+    whole: dict[str, Any] = {**facts[0], "ranks": len(facts)}
     for name in ("throttled", "foreign_processes"):
-        if words := list(dict.fromkeys(word for each in facts for word in each.get(name, ()))):
-            found[name] = words
-    if clocks := [each["sm_clock_hz"] for each in facts if "sm_clock_hz" in each]:
-        found["sm_clock_hz"] = min(clocks)
-    own = [each["own_s"] for each in facts if "own_s" in each]
+        if words := list(dict.fromkeys(word for of_rank in facts for word in of_rank.get(name, ()))):
+            whole[name] = words
+    if clocks := [of_rank["sm_clock_hz"] for of_rank in facts if "sm_clock_hz" in of_rank]:
+        whole["sm_clock_hz"] = min(clocks)
+    own = [of_rank["own_s"] for of_rank in facts if "own_s" in of_rank]
     if len(own) == len(facts):
-        found["own_s"], found["skew_s"] = own, max(own) - min(own)
-    return found
+        whole["own_s"], whole["skew_s"] = own, max(own) - min(own)
+    return whole

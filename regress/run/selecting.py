@@ -28,20 +28,22 @@ def selected(job: Job, suites: Mapping[str, Suite], measured: JobResult) -> tupl
         count, told = apart(suites[name].problems, job.selection, suites[name].benchmarks, own)
         refuse_unbuilt(side, count, job.settings.build)
         problems[name] = count
-        measured.warnings += [each for each in told if each not in measured.warnings]
+        measured.warnings += [warning for warning in told if warning not in measured.warnings]
     suites, unimportable = _with_unimportable(job, suites)
     for name, suite in suites.items():
         cases = plan.select(suite.benchmarks, job.selection)
         if name in job.only:
             cases = [case for case in cases if case in job.only[name]]
         names = {case.name for case in cases}
-        benchmarks = {each.name: each for each in suite.benchmarks if each.name in names}
+        benchmarks = {benchmark.name: benchmark for benchmark in suite.benchmarks if benchmark.name in names}
         measured.benchmarks[name] = benchmarks
         measured.cases[name] = _in_order(job, benchmarks, cases)
     measured.problems = problems_of(problems)
-    asked = [each for suite in suites.values() for each in suite.benchmarks]
+    asked = [benchmark for suite in suites.values() for benchmark in suite.benchmarks]
     measured.warnings += plan.complaints(asked, job.selection)
-    measured.warnings += unmatched(list({each.name: each for each in asked}.values()), job.selection, job.settings)
+    measured.warnings += unmatched(
+        list({benchmark.name: benchmark for benchmark in asked}.values()), job.selection, job.settings
+    )
     if not any(measured.cases.values()):
         measured.unaffected = bool(plan.select(asked, replace(job.selection, changed=None)))
         if not measured.unaffected:
@@ -58,9 +60,9 @@ def _with_unimportable(job: Job, suites: Mapping[str, Suite]) -> tuple[dict[str,
     """The suites, each with what worked before, in the history or on a side before it, and cannot be imported there."""
     done, failures, before = dict[str, Suite](), Unimportable(), dict[str, Benchmark]()
     for name, suite in suites.items():
-        broken = any(each.fatal for each in suite.problems)
+        broken = any(problem.fatal for problem in suite.problems)
         lost = plan.unimportable(suite, {**job.had(name), **before}) if broken else {}
-        failures.update({(name, each): failure for each, (_, failure) in lost.items()})
+        failures.update({(name, lost_name): failure for lost_name, (_, failure) in lost.items()})
         done[name] = replace(suite, benchmarks=[*suite.benchmarks, *(benchmark for benchmark, _ in lost.values())])
-        before.update({each.name: each for each in suite.benchmarks})
+        before.update({benchmark.name: benchmark for benchmark in suite.benchmarks})
     return done, failures

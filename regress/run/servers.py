@@ -77,7 +77,7 @@ class Died(Exception):
     @property
     def reason(self) -> str:
         if self.returncode < 0:
-            known = {each.value: f", {each.name}" for each in signal.Signals}
+            known = {member.value: f", {member.name}" for member in signal.Signals}
             how = f"failed (signal {-self.returncode}{known.get(-self.returncode, '')})"
         else:
             how = f"ended without a result (exit code {self.returncode})"
@@ -222,12 +222,12 @@ def fresh(start: Path, python: str, variables: Mapping[str, str], *more: str, fd
 def started_in(home: Path) -> list[int]:
     """Processes whose environment says that this is their folder for temporary files: what a worker has started, also where
     it has left the worker's group. Empty if there is no /proc."""
-    mark, found = os.fsencode(f"TMPDIR={home}"), []
+    mark, processes = os.fsencode(f"TMPDIR={home}"), []
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended, or belongs to somebody else
             if mark in (entry / "environ").read_bytes().split(b"\0"):
-                found.append(int(entry.name))
-    return found
+                processes.append(int(entry.name))
+    return processes
 
 
 class Log:
@@ -432,17 +432,23 @@ def arriving(
     deadline, waiting = time.monotonic() + timeout_s, list(servers)
     every = list(dict.fromkeys((*servers, *beside)))
     while waiting:
-        for each in [each for each in waiting if b"\n" in each._buffer]:
-            waiting.remove(each)
-            yield each, each._next()
+        for server in [candidate for candidate in waiting if b"\n" in candidate._buffer]:
+            waiting.remove(server)
+            yield server, server._next()
         if not waiting:
             return
         left, interrupt = deadline - time.monotonic(), waiting[0]._interrupt
-        watched = [*waiting, *(each for each in beside if each not in waiting and not each._buffer and not each.ended)]
-        by_fd, logs = {each._read: each for each in watched}, [each._log.fd for each in every if each._log.fd >= 0]
+        watched = [
+            *waiting,
+            *(server for server in beside if server not in waiting and not server._buffer and not server.ended),
+        ]
+        by_fd, logs = (
+            {server._read: server for server in watched},
+            [server._log.fd for server in every if server._log.fd >= 0],
+        )
         ready, _, _ = select.select([*by_fd, *logs, interrupt.fd], [], [], min(max(0.0, left), LONGEST_WAIT_S))
-        for each in every:
-            each._log.drain()
+        for server in every:
+            server._log.drain()
         if interrupt.fd in ready:
             interrupt.take()
         if not ready and left <= 0:
@@ -457,12 +463,12 @@ def discovered(server: Server, timeout_s: float) -> Suite | Broken:
     importing, deadline = "", time.monotonic() + timeout_s
     try:
         while True:
-            found = server.receive(max(0.0, deadline - time.monotonic()))
-            if not isinstance(found, Importing):
-                if not isinstance(found, (Suite, Broken)):
-                    raise server.strange(found)
-                return found
-            importing = found.module
+            message = server.receive(max(0.0, deadline - time.monotonic()))
+            if not isinstance(message, Importing):
+                if not isinstance(message, (Suite, Broken)):
+                    raise server.strange(message)
+                return message
+            importing = message.module
     except (TimedOut, Died) as error:
         error.importing = importing
         raise

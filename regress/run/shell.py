@@ -77,6 +77,6 @@ def why(problem: str, *printed: str) -> str:
     """What went wrong with a command, as `shell` says it, and the line of what it printed that says why: the first with an
     error in it, else the last. Build tools end with words of their own about the tool below them that failed."""
     lines = [[line.strip() for line in text.splitlines() if line.strip()] for text in printed]
-    errors = [line for each in lines for line in each if _ERROR.search(line) and not _OF_A_FRONTEND.search(line)]
-    last = [each[-1] for each in lines if each]
+    errors = [line for block in lines for line in block if _ERROR.search(line) and not _OF_A_FRONTEND.search(line)]
+    last = [block[-1] for block in lines if block]
     return f"{problem}: {(errors or last)[0]}" if last else f"{problem}, and nothing was printed"

@@ -28,7 +28,7 @@ def unmatched(benchmarks: Sequence[Benchmark], selection: Selection, settings: S
 def nothing_matches(selection: Selection, searched: str, names: Iterable[str]) -> NothingMeasured:
     """The error where no benchmark of these names matches what was asked for; `searched` says where they were found."""
     known, most = list(names), max(1, NEAR // max(1, len(selection.patterns)))
-    near = dict.fromkeys(each for pattern in selection.patterns for each in near_names(pattern, known, most))
+    near = dict.fromkeys(name for pattern in selection.patterns for name in near_names(pattern, known, most))
     return NothingMeasured(
         f"no benchmark matches {selection.words}",
         why=searched,
@@ -40,13 +40,13 @@ def names_unmatched(benchmarks: Sequence[Benchmark], selection: Selection) -> li
     """The same of what was asked for by name and tag. Where nothing at all matches, there is an error to say so."""
     if selection.known:
         return []
-    names = [each.name for each in benchmarks]
+    names = [benchmark.name for benchmark in benchmarks]
     told = [
         f"no benchmark matches {pattern!r}{_told(near_names(pattern, names))}"
         for pattern in selection.patterns
         if not select(benchmarks, Selection((pattern,)))
     ]
-    tags = dict.fromkeys(tag for each in benchmarks for tag in declared_words(each, "tags"))
+    tags = dict.fromkeys(tag for benchmark in benchmarks for tag in declared_words(benchmark, "tags"))
     return told + [
         f"no benchmark has the tag {tag!r}{_told(nearest(tag, tags, NEAR))}"
         for tag in selection.tags
@@ -56,7 +56,7 @@ def names_unmatched(benchmarks: Sequence[Benchmark], selection: Selection) -> li
 
 def _settings_unmatched(benchmarks: Sequence[Benchmark], settings: Settings) -> Iterator[str]:
     """Patterns of settings match from the beginning of a case's name, as asv's do; those of `cuda` anywhere in it."""
-    cases = [str(case) for each in benchmarks for case in cases_of(each)]
+    cases = [str(case) for benchmark in benchmarks for case in cases_of(benchmark)]
     by_setting: Mapping[str, Iterable[str]] = {
         "critical": settings.critical,
         "thresholds": settings.thresholds,
@@ -67,12 +67,12 @@ def _settings_unmatched(benchmarks: Sequence[Benchmark], settings: Settings) -> 
             if not any(map(re.compile(pattern).match, cases)):
                 yield _of_setting(setting, pattern, benchmarks)
     for pattern in settings.cuda:
-        if not any(re.search(pattern, each.name) for each in benchmarks):
+        if not any(re.search(pattern, benchmark.name) for benchmark in benchmarks):
             yield _of_setting("cuda", pattern, benchmarks)
 
 
 def _of_setting(setting: str, pattern: str, benchmarks: Iterable[Benchmark]) -> str:
-    near = near_names(pattern, (each.name for each in benchmarks))
+    near = near_names(pattern, (benchmark.name for benchmark in benchmarks))
     return f'"{setting}" has {pattern!r}, which matches no benchmark{_told(near)}'
 
 
@@ -80,11 +80,11 @@ def _covers_unmatched(benchmarks: Iterable[Benchmark], selection: Selection) -> 
     if selection.files is None:
         return
     by_pattern: dict[str, list[str]] = {}
-    for each in benchmarks:
-        for pattern in declared_words(each, "covers"):
+    for benchmark in benchmarks:
+        for pattern in declared_words(benchmark, "covers"):
             names = by_pattern.setdefault(pattern, [])
-            if each.name not in names:
-                names.append(each.name)
+            if benchmark.name not in names:
+                names.append(benchmark.name)
     dead = {
         pattern: names
         for pattern, names in by_pattern.items()
@@ -99,10 +99,10 @@ def _covers_unmatched(benchmarks: Iterable[Benchmark], selection: Selection) -> 
 
 
 def _odd_directions(benchmarks: Iterable[Benchmark]) -> Iterator[str]:
-    for each in benchmarks:
-        better = each.declared.get("better", "unknown")
+    for benchmark in benchmarks:
+        better = benchmark.declared.get("better", "unknown")
         if better not in ("lower", "higher", "unknown"):
-            yield f'{each.name}: better = {better!r} is not a direction; fix: "lower" or "higher"'
+            yield f'{benchmark.name}: better = {better!r} is not a direction; fix: "lower" or "higher"'
 
 
 def _told(near: Sequence[str]) -> str:

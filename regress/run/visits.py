@@ -99,9 +99,9 @@ class Visits:
         with contextlib.ExitStack() as ending:
             servers = [self.processes.importing(side, ending) for side in sides]
             meanwhile()
-            found = {side.side.name: self._found(side, server) for side, server in zip(sides, servers, strict=True)}
+            suites = {side.side.name: self._found(side, server) for side, server in zip(sides, servers, strict=True)}
             return {
-                side.side.name: self.programs.discovered(self.processes, side, found[side.side.name]) for side in sides
+                side.side.name: self.programs.discovered(self.processes, side, suites[side.side.name]) for side in sides
             }
 
     def _found(self, side: Prepared, server: Server) -> SuiteMessage:
@@ -109,7 +109,7 @@ class Visits:
         self.interpreters[side.side.name] = str(server.opened.facts.get("python", "")) or "unknown"
         self._importers[side.side.name] = server.opened.facts
         try:
-            found = discovered(server, timeout_s)
+            reply = discovered(server, timeout_s)
         except TimedOut as late:
             what = f"the import of {late.importing}" if late.importing else "the import of the suite"
             raise NothingMeasured(
@@ -124,9 +124,9 @@ class Visits:
                 why=died.last_line or "it printed nothing",
                 fix=f"{side.starts_python} -c {quoted(f'import {module}')}",
             ) from None
-        if isinstance(found, Broken):
-            raise RegressError("the suite could not be read", why=found.failure.message, fix="see --debug")
-        return found
+        if isinstance(reply, Broken):
+            raise RegressError("the suite could not be read", why=reply.failure.message, fix="see --debug")
+        return reply
 
     def setup_cache(self, side: Prepared, benchmark: Benchmark, directory: Path) -> Failure | None:
         """Run the benchmark's setup_cache in the directory; None when it worked."""
@@ -155,12 +155,12 @@ class Visits:
         try:
             with self.processes.get(side) as server:
                 server.send(MeasureCeilings(peer))
-                found = server.receive(CEILINGS_TIMEOUT_S)
+                reply = server.receive(CEILINGS_TIMEOUT_S)
         except TimedOut as late:
             return Ceilings(failure=Failure("timeout", f"took longer than {late.seconds:.3g} s"))
         except Died as died:
             return Ceilings(failure=Failure("error", died.reason, detail=died.log))
-        return found if isinstance(found, Ceilings) else Ceilings(failure=Failure("error", found.failure.message))
+        return reply if isinstance(reply, Ceilings) else Ceilings(failure=Failure("error", reply.failure.message))
 
     def record(self, side: Prepared, record: Record) -> CaseRecorded:
         """What came of profiling a case in a process of its own."""
@@ -168,15 +168,15 @@ class Visits:
         try:
             with self.processes.get(side, alone=True) as server:
                 server.send(record)
-                found = server.receive(limit_s)
+                reply = server.receive(limit_s)
         except TimedOut:
             return CaseRecorded(failure=Failure("timeout", f"took longer than {limit_s:.3g} s"))
         except Died as died:
             kind = "signal" if died.returncode < 0 else "error"
             return CaseRecorded(failure=Failure(kind, died.reason, detail=died.log))
-        if isinstance(found, WrongCode):
-            raise _wrong_code(side, found)
-        return found if isinstance(found, CaseRecorded) else CaseRecorded(failure=found.failure)
+        if isinstance(reply, WrongCode):
+            raise _wrong_code(side, reply)
+        return reply if isinstance(reply, CaseRecorded) else CaseRecorded(failure=reply.failure)
 
     # -- cases -----------------------------------------------------------------------------------------------------------
 
@@ -293,7 +293,7 @@ class Visits:
                 self._note_end(by_name[name], group.servers[name], spent)
             return said
 
-        by_side = {each.side: each for each in group.measure(list(asked.values()), references, next_of)}
+        by_side = {round.side: round for round in group.measure(list(asked.values()), references, next_of)}
         return [by_side[task.side] for task in tasks]
 
     def _parted(
@@ -306,14 +306,14 @@ class Visits:
     ) -> Iterator[tuple[Task, Round]]:
         """The replies of sides that are measured one after the other, after they could not be in turn."""
         by_name = {side.side.name: side for side in sides}
-        found: list[tuple[Task, Round]] = []
+        replies: list[tuple[Task, Round]] = []
         for task in tasks:
-            for each, reply in self.visit(by_name[task.side], [task], benchmarks[task.side], turns):
+            for done, reply in self.visit(by_name[task.side], [task], benchmarks[task.side], turns):
                 assert isinstance(reply, Round)
-                found.append((each, reply))
-        if all(reply.failure is None for _, reply in found):
+                replies.append((done, reply))
+        if all(reply.failure is None for _, reply in replies):
             self.parted[tasks[0].name, tuple(tasks[0].params)] = why
-        yield from found
+        yield from replies
 
     def _group(
         self, side: Prepared, tasks: Sequence[Task], benchmarks: Mapping[str, Benchmark], turns: Turns
@@ -435,16 +435,16 @@ class Visits:
         spent.opening_s = end.opening_s
 
 
-def _wrong_code(side: Prepared, found: WrongCode) -> RegressError:
-    own = [root / f"{found.module}{ending}" for root in side.import_roots for ending in ("", ".py")]
-    if not any(each.exists() for each in own):
+def _wrong_code(side: Prepared, wrong: WrongCode) -> RegressError:
+    own = [root / f"{wrong.module}{ending}" for root in side.import_roots for ending in ("", ".py")]
+    if not any(path.exists() for path in own):
         return NothingMeasured(
-            f"{side.side.name} {side.side.label} would not be measured: it has no {found.module} to import",
-            why=f"{found.file} was imported, which is not of the commit; looked in {', '.join(found.expected)}",
+            f"{side.side.name} {side.side.label} would not be measured: it has no {wrong.module} to import",
+            why=f"{wrong.file} was imported, which is not of the commit; looked in {', '.join(wrong.expected)}",
             fix='leave the commit out, or say where its packages are: "package_dir" under "regress" in asv.conf.json',
         )
     return NothingMeasured(
-        f"{side.side.name} {side.side.label} would not be measured: {found.module} was imported from elsewhere",
-        why=f"{found.file} is outside {', '.join(found.expected)}; an editable install or a path hook wins over it",
-        fix=quoted(side.python, "-m", "pip", "uninstall", found.module),
+        f"{side.side.name} {side.side.label} would not be measured: {wrong.module} was imported from elsewhere",
+        why=f"{wrong.file} is outside {', '.join(wrong.expected)}; an editable install or a path hook wins over it",
+        fix=quoted(side.python, "-m", "pip", "uninstall", wrong.module),
     )

@@ -50,8 +50,8 @@ class Session(Project):
     def recorded(self, machine: str | None = None) -> frozenset[str]:
         """The full hashes of all commits with results, on a machine or on any."""
         # Of no commits at all everything is unknown: so it says which have results.
-        found = past_of(self.config.results_dir, self.cache, (), self.config.settings, machine)
-        return frozenset(each.commit_sha for each in found.unknown)
+        past = past_of(self.config.results_dir, self.cache, (), self.config.settings, machine)
+        return frozenset(unknown.commit_sha for unknown in past.unknown)
 
     def prepare(self, side: Side, watcher: Watcher) -> Prepared:
         from regress.run.environments import prepare
@@ -81,7 +81,7 @@ class Session(Project):
         suite = self.config.benchmark_dir
         files = None
         if changed is not None:
-            commits = {each.side.commit.sha for each in sides}
+            commits = {side.side.commit.sha for side in sides}
             files = frozenset(changed).union(*(self.repository.contents(sha) for sha in commits))
         own_suites = {side.side.name: self._own_suite(side) for side in sides} if self.request.own_suite else {}
         if not own_suites and not suite.is_dir():
@@ -155,9 +155,9 @@ class Session(Project):
 
     def ceilings(self, job: Job, measured: JobResult) -> Ceilings:
         """What the device of the head does at most, where a benchmark declares work to hold against it; none after Ctrl-C."""
-        if measured.interrupted or not any(declares_work(each.facts) for each in measured.rounds):
+        if measured.interrupted or not any(declares_work(round.facts) for round in measured.rounds):
             return Ceilings()
-        between = any(moves_between(each.facts) and "gpu_time" in each.values for each in measured.rounds)
+        between = any(moves_between(round.facts) and "gpu_time" in round.values for round in measured.rounds)
         return self.device_ceilings(job, measured.facts.get("head", {}), between and len(job.gpus) > 1)
 
     def device_ceilings(self, job: Job, facts: Mapping[str, Any], peer: bool = False) -> Ceilings:
@@ -165,8 +165,8 @@ class Session(Project):
         the next one of the job too."""
         from regress.run.ceilings import ceilings_of
 
-        own = [each for each in job.gpus if each.uuid == facts.get("gpu_uuid")]
-        others = [each for each in job.gpus if each not in own][:1] if peer else []
+        own = [gpu for gpu in job.gpus if gpu.uuid == facts.get("gpu_uuid")]
+        others = [gpu for gpu in job.gpus if gpu not in own][:1] if peer else []
         visits = job.visits([*own, *others])
         try:
             return ceilings_of(facts, self.cache.parent, lambda: visits.ceilings(job.sides[-1], peer), peer=peer)

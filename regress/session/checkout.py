@@ -21,7 +21,7 @@ class Checkout:
         self._suite = session.config.benchmark_dir.resolve()
         self._stamps, self._texts = _stamps(self._python_files()), self._read()
         self._changed: list[str] = []
-        self._tree = self._changes() if any(each.side.dirty for each in sides) else None
+        self._tree = self._changes() if any(side.side.dirty for side in sides) else None
 
     def changed_suite(self) -> list[str]:
         """The benchmark files that have changed since; what is measured from then on is no result of the suite as it was, also
@@ -33,28 +33,28 @@ class Checkout:
 
     def warnings(self) -> list[str]:
         """Where the checkout is not what the commits of the sides have, or no longer what it was."""
-        found = []
+        warnings = []
         if changed := self.changed_suite() or _differing(self._texts, self._read()):
-            found.append(f"benchmark files changed during the run: {', '.join(changed)}")
+            warnings.append(f"benchmark files changed during the run: {', '.join(changed)}")
         if self._tree is not None and (changed := _differing(self._tree, self._changes())):
-            found.append(
+            warnings.append(
                 f"the working tree changed during the run: {', '.join(changed)}; its rounds may mix several states"
             )
         if self._is_other_tree():
             in_place = self._sides[-1].tree == self._session.repository.root
-            found.append(
+            warnings.append(
                 "the working tree changed during the run: measure again"
                 if in_place
                 else "the working tree has changes; the commit itself was measured, from a worktree"
             )
         root = self._session.repository.root
         if not self._measures_all:
-            return found
+            return warnings
         if suite := [name for name in self._changes() if (root / name).is_relative_to(self._suite)]:
-            found.append(
+            warnings.append(
                 f"both sides use the working tree's benchmark files, with uncommitted changes: {', '.join(suite)}"
             )
-        return found
+        return warnings
 
     def _is_other_tree(self) -> bool:
         """Whether the tree has changes, from the start or by now, that are not in the commit which was measured for it."""

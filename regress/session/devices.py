@@ -58,8 +58,8 @@ class Devices:
                 if not uuids:
                     raise RegressError("there are no clocks to lock", why=without, fix="leave --lock-clocks out")
                 words += [held.enter_context(clocks.locked(uuid, self._clocks, watcher.note)) for uuid in uuids]
-                for each in dict.fromkeys(words):
-                    watcher.note(each)
+                for word in dict.fromkeys(words):
+                    watcher.note(word)
             yield "; ".join(dict.fromkeys(words))
 
     def _uuids(self) -> tuple[list[str], str]:
@@ -71,7 +71,7 @@ class Devices:
         if device not in ("auto", "cuda"):
             return [], f"the device is set to {device}"
         if self.named:
-            return [each.uuid for each in self.named], ""
+            return [gpu.uuid for gpu in self.named], ""
         try:
             return [str(CudaBackend().facts()["gpu_uuid"])], ""  # asking opens no context
         except DeviceError as error:
@@ -82,7 +82,7 @@ class Devices:
         """UUIDs of the devices that are measured on, scripted ones too: what belongs to one card is not another's."""
         from regress.run.gpus import scripted
 
-        known = [each.uuid for each in self.named] or self._uuids()[0]
+        known = [gpu.uuid for gpu in self.named] or self._uuids()[0]
         return tuple(known) or ((scripted(),) if self._config.settings.device == "fake" else ())
 
     def require_gpu(self, what: str) -> None:

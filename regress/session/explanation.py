@@ -67,7 +67,7 @@ class Explaining:
     def __init__(self, session: Session, job: Job, measured: JobResult, watcher: Watcher, keep: Keep) -> None:
         self._session, self._job, self._measured, self._watcher = session, job, measured, watcher
         self._keep = keep
-        base, head = (each.side for each in job.sides)
+        base, head = (side.side for side in job.sides)
         self.folder = session.cache / "explained" / f"{base.label}-{head.label}"
         self.files = session.changed(base, head)
         self.commits: tuple[Commit, ...] = tuple(
@@ -84,40 +84,40 @@ class Explaining:
         self._watcher.start(len(comparisons) * 2 * TRACES, "profiling")
         try:
             with self._session.devices.held(self._watcher):
-                for each in comparisons:
-                    found = self._explained(each)
-                    self.explained.append(found)
-                    self._try_to_keep(found)
+                for comparison in comparisons:
+                    explained = self._explained(comparison)
+                    self.explained.append(explained)
+                    self._try_to_keep(explained)
         except KeyboardInterrupt:
             self.interrupted = True
 
-    def _try_to_keep(self, found: Explained) -> None:
+    def _try_to_keep(self, explained: Explained) -> None:
         """The verdicts do not hang on it."""
         try:
-            self._keep(found)
+            self._keep(explained)
         except StoreError as error:
             self.unkept[error.cause] = None
 
     def _explained(self, compared: Comparison) -> Explained:
-        found = Explained(compared, None, files=self.files, commits=self.commits)
+        explained = Explained(compared, None, files=self.files, commits=self.commits)
         try:
             base, head = self._profiles(compared)
         except RegressError as error:
-            return replace(found, warnings=(error.cause,))
-        middle = [statistics.median_low(sorted(each.call_s for each in side)) for side in (base, head)]
+            return replace(explained, warnings=(error.cause,))
+        middle = [statistics.median_low(sorted(profile.call_s for profile in side)) for side in (base, head)]
         before, after = (
-            next(each for each in side if each.call_s == call_s)
+            next(profile for profile in side if profile.call_s == call_s)
             for side, call_s in zip((base, head), middle, strict=True)
         )
         explanation = explain(before.timeline, after.timeline, self._session.config.settings.time_threshold)
-        found = replace(
-            found,
+        explained = replace(
+            explained,
             explanation=explanation,
             base=_side(base, before),
             head=_side(head, after),
             warnings=explanation.warnings,
         )
-        return doubted(found, base, head)
+        return doubted(explained, base, head)
 
     def _profiles(self, compared: Comparison) -> tuple[list[SideTrace], list[SideTrace]]:
         """Those of base and of head, taken in turn. Raises RegressError where one cannot be taken."""
@@ -129,70 +129,72 @@ class Explaining:
                 if benchmark is None:
                     raise RegressError(f"it has another name on {name}")
                 folder = self.folder / f"{name}-{index + 1}"
-                found = profiled(prepared, self._job, benchmark, compared.case, folder)
-                if found.trace is None:
-                    why = found.failure.message if found.failure is not None else ""
+                profile = profiled(prepared, self._job, benchmark, compared.case, folder)
+                if profile.trace is None:
+                    why = profile.failure.message if profile.failure is not None else ""
                     raise RegressError(f"it cannot be profiled on {name}", why=why)
-                timeline = between(chrome.read(found.trace), CALL_MARK, CALLS_SKIPPED)
-                profiles.append(SideTrace(found.trace, timeline))
+                timeline = between(chrome.read(profile.trace), CALL_MARK, CALLS_SKIPPED)
+                profiles.append(SideTrace(profile.trace, timeline))
                 self._watcher.advance(f"{name} {compared.case}")
         return taken
 
 
 def _side(profiles: Sequence[SideTrace], chosen: SideTrace) -> ProfiledSide:
     return ProfiledSide(
-        calls_s=tuple(each.call_s for each in profiles),
-        traces=tuple(str(each.trace) for each in profiles),
+        calls_s=tuple(profile.call_s for profile in profiles),
+        traces=tuple(str(profile.trace) for profile in profiles),
         timeline=_spans(chosen.timeline),
     )
 
 
 def _spans(timeline: Timeline) -> tuple[Span, ...]:
     """The first calls of a timeline, for people: outermost operators and waiting, and the kernels and copies they asked for."""
-    marks = sorted((each for each in timeline.ranges if each.name == CALL_MARK), key=lambda each: each.start_s)
+    marks = sorted((span for span in timeline.ranges if span.name == CALL_MARK), key=lambda span: span.start_s)
     start_s, end_s = marks[0].start_s, marks[:SHOWN_CALLS][-1].end_s
-    asked = {each.correlation for each in timeline.api_calls if start_s <= each.start_s <= end_s}
-    host: list[TimedEvent] = [each for each in timeline.operators if len(each.path) == 1]
+    asked = {call.correlation for call in timeline.api_calls if start_s <= call.start_s <= end_s}
+    host: list[TimedEvent] = [operator for operator in timeline.operators if len(operator.path) == 1]
     host += timeline.syncs
     lanes: dict[Lane, Iterable[TimedEvent]] = {
-        "host": (each for each in host if start_s <= each.start_s <= end_s),
-        "kernels": (each for each in timeline.launches if each.correlation in asked),
-        "copies": (each for each in timeline.copies if each.correlation in asked),
+        "host": (event for event in host if start_s <= event.start_s <= end_s),
+        "kernels": (launch for launch in timeline.launches if launch.correlation in asked),
+        "copies": (copy for copy in timeline.copies if copy.correlation in asked),
     }
     return tuple(
-        Span(lane, each.name, each.start_s - start_s, each.duration_s)
+        Span(lane, event.name, event.start_s - start_s, event.duration_s)
         for lane, events in lanes.items()
-        for each in events
+        for event in events
     )
 
 
 # -- doubts --------------------------------------------------------------------------------------------------------------
 
 
-def doubted(found: Explained, base: Sequence[SideTrace], head: Sequence[SideTrace]) -> Explained:
+def doubted(explained: Explained, base: Sequence[SideTrace], head: Sequence[SideTrace]) -> Explained:
     """With what speaks against the explanation; a cause of a difference that the profiles do not show has low confidence."""
-    explanation = found.explanation
+    explanation = explained.explanation
     assert explanation is not None
-    doubt = _hidden(found, explanation, base, head)
+    doubt = _hidden(explained, explanation, base, head)
     if doubt:
-        explanation = replace(explanation, causes=tuple(_lowered(each) for each in explanation.causes))
+        explanation = replace(explanation, causes=tuple(_lowered(cause) for cause in explanation.causes))
     doubts = [*_unlike("base", base), *_unlike("head", head), *([doubt] if doubt else [])]
-    return replace(found, explanation=explanation, warnings=(*found.warnings, *doubts), shown=not doubt)
+    return replace(explained, explanation=explanation, warnings=(*explained.warnings, *doubts), shown=not doubt)
 
 
-def _hidden(found: Explained, explanation: Explanation, base: Sequence[SideTrace], head: Sequence[SideTrace]) -> str:
+def _hidden(
+    explained: Explained, explanation: Explanation, base: Sequence[SideTrace], head: Sequence[SideTrace]
+) -> str:
     """Why the profiles do not show the measured difference; empty where they do.
 
     A time of the device has to be in what the device does: in its kernels and copies, or in the number of them. Any other has
     to be in the calls, whose time under a profiler varies from process to process: so the sides may not overlap.
     """
-    measured_s = found.measured_s
+    measured_s = explained.measured_s
     if not measured_s:
         return ""
     device_s = explanation.kernels_s + explanation.copies_s
     if device_s / measured_s >= SHOWN:
         return ""
-    if found.comparison.metric.name == "gpu_time":
+    if explained.comparison.metric.name == "gpu_time":
         before, after = explanation.launches
         if (after - before) * measured_s > 0:
             return ""
@@ -202,13 +204,15 @@ def _hidden(found: Explained, explanation: Explanation, base: Sequence[SideTrace
     if explanation.difference_s / measured_s < SHOWN:
         return f"the profiles show {format_time(explanation.difference_s)} of the measured {format_time(measured_s)}"
     lower, upper = (base, head) if measured_s > 0 else (head, base)
-    if lower and upper and max(each.call_s for each in lower) >= min(each.call_s for each in upper):
+    if lower and upper and max(profile.call_s for profile in lower) >= min(profile.call_s for profile in upper):
         return f"the calls take {_range(base)} in the profiles of the base, and {_range(head)} in those of the head"
     return ""
 
 
 def _range(profiles: Sequence[SideTrace]) -> str:
-    return " to ".join(format_pair(min(each.call_s for each in profiles), max(each.call_s for each in profiles), "s"))
+    return " to ".join(
+        format_pair(min(profile.call_s for profile in profiles), max(profile.call_s for profile in profiles), "s")
+    )
 
 
 def _lowered(cause: Cause) -> Cause:
@@ -217,32 +221,35 @@ def _lowered(cause: Cause) -> Cause:
 
 def _unlike(side: str, profiles: Sequence[SideTrace]) -> list[str]:
     """Where the profiles of one side do not have the same kernels."""
-    kernels = {frozenset(each.name for each in profile.timeline.launches) for profile in profiles}
+    kernels = {frozenset(launch.name for launch in profile.timeline.launches) for profile in profiles}
     return [f"the profiles of the {side} do not have the same kernels"] if len(kernels) > 1 else []
 
 
 # -- which ---------------------------------------------------------------------------------------------------------------
 
 
-def can_explain(each: Comparison) -> bool:
+def can_explain(comparison: Comparison) -> bool:
     """Whether it is a time that changed: a profile tells of nothing else."""
-    return each.verdict in (Verdict.REGRESSED, Verdict.IMPROVED) and each.metric.kind in ("time", "host")
+    return comparison.verdict in (Verdict.REGRESSED, Verdict.IMPROVED) and comparison.metric.kind in ("time", "host")
 
 
 def farthest(comparisons: Sequence[Comparison]) -> list[Comparison]:
     """The one that changed most, what gates before the rest and what regressed before what improved; empty where none did."""
-    found = [each for each in comparisons if can_explain(each)]
-    return sorted(found, key=lambda each: (not each.gates, each.verdict is not Verdict.REGRESSED, -_moved(each)))[:1]
+    candidates = [comparison for comparison in comparisons if can_explain(comparison)]
+    return sorted(
+        candidates,
+        key=lambda comparison: (not comparison.gates, comparison.verdict is not Verdict.REGRESSED, -_moved(comparison)),
+    )[:1]
 
 
 def regressions(comparisons: Sequence[Comparison]) -> list[Comparison]:
     """Of each benchmark the worst case that makes the check fail, the worst benchmark first."""
     worst: dict[str, Comparison] = {}
-    for each in sorted(comparisons, key=lambda each: -_moved(each)):
-        if each.alarms and each.verdict is Verdict.REGRESSED and can_explain(each):
-            worst.setdefault(each.case.name, each)
+    for comparison in sorted(comparisons, key=lambda other: -_moved(other)):
+        if comparison.alarms and comparison.verdict is Verdict.REGRESSED and can_explain(comparison):
+            worst.setdefault(comparison.case.name, comparison)
     return list(worst.values())
 
 
-def _moved(each: Comparison) -> float:
-    return abs(math.log(each.ratio)) if each.ratio else 0.0
+def _moved(comparison: Comparison) -> float:
+    return abs(math.log(comparison.ratio)) if comparison.ratio else 0.0

@@ -74,7 +74,7 @@ def complaints(facts: Facts, with_torch: bool) -> list[str]:
     if "no_device" in facts or facts.get("scripted"):
         return []
     checks = [*device_checks(facts), *(torch_checks(facts) if with_torch else ())]
-    return [f"{each.name}: {each.found}; fix: {each.fix}" for each in checks if each.state != "ok"]
+    return [f"{check.name}: {check.found}; fix: {check.fix}" for check in checks if check.state != "ok"]
 
 
 def lost(recorded: Facts, facts: Facts, loaded: Collection[str]) -> tuple[str, str, str]:

@@ -27,8 +27,10 @@ def complete(session: Session, side: Side, identity: Identity) -> None:
     store, machine = Store(session.config.results_dir), session.machine
     if not store.is_unfinished(side, machine, identity.name):
         return
-    found = store.load(side.commit.sha, machine.name, identity.name).recorded
-    told = {key: str(value) for each in found for round in each.rounds for key, value in round.facts.items() if value}
+    results = store.load(side.commit.sha, machine.name, identity.name).recorded
+    told = {
+        key: str(value) for result in results for round in result.rounds for key, value in round.facts.items() if value
+    }
     store.finish(
         side,
         replace(machine, facts={**machine.facts, **{key: told[key] for key in DEVICE_FACTS if key in told}}),
@@ -47,11 +49,11 @@ class Recorder:
     def __init__(self, session: Session, root: Path, prepared: tuple[Prepared, ...]) -> None:
         self._store = Store(root, session.cache / "samples")
         self._run = session.run
-        self._prepared = {each.side.name: each for each in prepared}
-        sides = {each.side.name: each.side for each in prepared if not each.side.dirty}
+        self._prepared = {side.side.name: side for side in prepared}
+        sides = {side.side.name: side.side for side in prepared if not side.side.dirty}
         self._sides = {} if session.request.quick else sides
         self._machine = session.machine
-        self._uuids = ", ".join(each.uuid for each in session.devices.named)
+        self._uuids = ", ".join(gpu.uuid for gpu in session.devices.named)
         self._identities: dict[str, Identity] = {}
         self._recorded = self._store.machine_facts(self._machine.name)
         self._checkout = Checkout(session, prepared)
@@ -114,25 +116,25 @@ class Recorder:
                     env_vars=identity.env_vars or None,
                 )
 
-    def keep(self, found: Explained) -> None:
+    def keep(self, explained: Explained) -> None:
         """Keep what a difference comes from beside the results of the head, where the code alone makes it: both sides are
         commits, in one environment, and the benchmark files are still those that were measured."""
         base, head = (self._sides.get(name) for name in ("base", "head"))
-        if found.explanation is None or base is None or head is None or base.commit == head.commit:
+        if explained.explanation is None or base is None or head is None or base.commit == head.commit:
             return
         environment = self.named(head).environment
         if self.named(base).environment == environment and not self._checkout.changed_suite():
             shas = base.commit.sha, head.commit.sha
-            keep_explanation(self.root, KeptExplanation(*shas, self._machine.name, environment, time.time(), found))
+            keep_explanation(self.root, KeptExplanation(*shas, self._machine.name, environment, time.time(), explained))
 
     def warnings(self) -> list[str]:
         """What of the invoking checkout was not as the commits say, or did not stay as it was."""
-        found = self._checkout.warnings()
+        warnings = self._checkout.warnings()
         if self._unfit:
-            found.append(
+            warnings.append(
                 f"not recorded, because benchmark files changed during the run: {counted(self._unfit, 'round')}"
             )
-        return found
+        return warnings
 
     def named(self, side: Side) -> Side:
         """The side with the environment it was measured in."""

@@ -53,12 +53,12 @@ class Rates:
     def of(cls, rounds: Iterable[Round], benchmarks: Mapping[str, Benchmark], ceilings: Ceilings) -> Rates:
         """The rates of the cases that declare work, by what their first good round says of it."""
         works: dict[Case, Work] = {}
-        for each in rounds:
-            case = Case(each.name, tuple(each.params))
-            own = (each.protocol.metric,) if each.protocol is not None and each.protocol.metric in TIMES else ()
-            time = next((name for name in (*own, *TIMES) if name in each.values), "")
-            if time and case not in works and declares_work(each.facts):
-                works[case] = work_of(case, benchmarks.get(case.name), each.facts, time)
+        for round in rounds:
+            case = Case(round.name, tuple(round.params))
+            own = (round.protocol.metric,) if round.protocol is not None and round.protocol.metric in TIMES else ()
+            time = next((name for name in (*own, *TIMES) if name in round.values), "")
+            if time and case not in works and declares_work(round.facts):
+                works[case] = work_of(case, benchmarks.get(case.name), round.facts, time)
         return cls(works, ceilings)
 
     def of_time(self, case: Case, metric: Metric, summary: Summary | None) -> Throughput | None:

@@ -113,8 +113,8 @@ def changepoints(values: Sequence[float | None], effect: float = 0.02) -> list[S
     steps += levels.brief(steps[-1].index if steps else 0, logs)
     places = present.tolist()
     return [
-        replace(each, index=places[each.index], earliest=places[each.earliest], latest=places[each.latest])
-        for each in steps
+        replace(step, index=places[step.index], earliest=places[step.earliest], latest=places[step.latest])
+        for step in steps
     ]
 
 
@@ -271,19 +271,19 @@ class _Levels:
 def pairs(values: Sequence[float], steps: Sequence[Step], effect: float) -> list[tuple[Step, ...]]:
     """Of positive values with these steps, further ones: there and back around each pair in the middle, or from a pair at the
     start. All are `brief`. The level that a pair leaves is off by `effect` or more."""
-    ends = [0, *(each.index for each in steps), len(values)]
+    ends = [0, *(step.index for step in steps), len(values)]
     logs = [math.log(value) for value in values]
-    found = (_pair(logs, low, high, math.log1p(effect)) for low, high in itertools.pairwise(ends))
-    return [each for each in found if each]
+    candidates = (_pair(logs, low, high, math.log1p(effect)) for low, high in itertools.pairwise(ends))
+    return [candidate for candidate in candidates if candidate]
 
 
 def _pair(logs: Sequence[float], low: int, high: int, effect: float) -> tuple[Step, ...]:
     if high - low < AROUND + LEAST - 1:
         return ()
     level = statistics.median(logs[low:high])
-    apart = [each - level for each in logs[low:high]]
+    apart = [log - level for log in logs[low:high]]
     spread = max(_TO_DEVIATION * statistics.median(map(abs, apart)), effect / FAR)
-    far = [low + at for at, each in enumerate(apart) if abs(each) >= ALONE * spread]
+    far = [low + at for at, distance in enumerate(apart) if abs(distance) >= ALONE * spread]
     if len(far) != LEAST - 1 or far[1] != far[0] + 1 or not (far[1] < high - 1 and (far[0] > low or low == 0)):
         return ()
     off = [logs[at] - level for at in far]

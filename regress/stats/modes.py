@@ -69,9 +69,9 @@ def two_modes(base: Sequence[float], head: Sequence[float]) -> Modes | None:
     place = bisect_right(points, len(base) + len(head))
     if not place:
         return None
-    sides = [math.log(each) for each in base], [math.log(each) for each in head]
+    sides = [math.log(value) for value in base], [math.log(value) for value in head]
     squares, limit = _halved(sorted(sides[0] + sides[1]))
-    clusters = [[[each for each in side if (each >= limit) is upper] for side in sides] for upper in (False, True)]
+    clusters = [[[log for log in side if (log >= limit) is upper] for side in sides] for upper in (False, True)]
     if not all(part for cluster in clusters for part in cluster):
         return None
     if sum(map(_squares, sides)) <= CRITICAL[points[place - 1]] * squares:
@@ -84,8 +84,8 @@ def two_modes(base: Sequence[float], head: Sequence[float]) -> Modes | None:
 def _halved(ordered: Sequence[float]) -> tuple[float, float]:
     """The least sum of squares around the means of a lower and an upper part, and where the upper one begins."""
     center = _mean(ordered)  # so that the squares below are not small differences of large sums
-    shifted = [each - center for each in ordered]
-    sums, total = list(accumulate(shifted)), math.fsum(each * each for each in shifted)
+    shifted = [value - center for value in ordered]
+    sums, total = list(accumulate(shifted)), math.fsum(distance * distance for distance in shifted)
     whole, n = sums[-1], len(ordered)
     return min(
         (total - below * below / size - (whole - below) ** 2 / (n - size), ordered[size])
@@ -97,7 +97,7 @@ def _within(clusters: Sequence[Sequence[Sequence[float]]]) -> float:
     """Least squares estimate of the logarithm of head over base in a model with levels and sides."""
     weights = [len(base) * len(head) / (len(base) + len(head)) for base, head in clusters]
     apart = [_mean(head) - _mean(base) for base, head in clusters]
-    return sum(weight * each for weight, each in zip(weights, apart, strict=True)) / sum(weights)
+    return sum(weight * distance for weight, distance in zip(weights, apart, strict=True)) / sum(weights)
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -120,7 +120,13 @@ def jumps(differences: Sequence[float]) -> float | None:
     if len(differences) < min(CRITICAL):
         return None
     apart = max(map(abs, differences))
-    near = [round(each / apart) if apart else 0 for each in differences]
-    apart = _mean([abs(each) for each, place in zip(differences, near, strict=True) if place]) if any(near) else 0.0
-    close = all(abs(each - place * apart) <= apart / 4 for each, place in zip(differences, near, strict=True))
+    near = [round(difference / apart) if apart else 0 for difference in differences]
+    apart = (
+        _mean([abs(difference) for difference, place in zip(differences, near, strict=True) if place])
+        if any(near)
+        else 0.0
+    )
+    close = all(
+        abs(difference - place * apart) <= apart / 4 for difference, place in zip(differences, near, strict=True)
+    )
     return apart if close and {-1, 0, 1} <= set(near) else None

@@ -27,13 +27,13 @@ def values_from(ratios: Iterable[Ratio]) -> dict[int, tuple[float, int]]:
     from scipy.sparse import coo_array, csgraph
     from scipy.sparse.linalg import spsolve
 
-    every = [each for each in ratios if each.item != each.to]
+    every = [ratio for ratio in ratios if ratio.item != ratio.to]
     if not every:
         return {}
-    items = sorted({item for each in every for item in (each.item, each.to)})
+    items = sorted({item for ratio in every for item in (ratio.item, ratio.to)})
     place = {item: at for at, item in enumerate(items)}
-    ends = numpy.array([(place[each.item], place[each.to]) for each in every], dtype=numpy.int32)
-    logs, weights = (numpy.array([each[column] for each in every]) for column in (2, 3))
+    ends = numpy.array([(place[ratio.item], place[ratio.to]) for ratio in every], dtype=numpy.int32)
+    logs, weights = (numpy.array([ratio[column] for ratio in every]) for column in (2, 3))
     shape = len(items), len(items)
     linked = coo_array((weights, (ends[:, 0], ends[:, 1])), shape=shape)
     parts, part_of = csgraph.connected_components(linked, directed=False)
@@ -47,6 +47,6 @@ def values_from(ratios: Iterable[Ratio]) -> dict[int, tuple[float, int]]:
     right = numpy.zeros(len(items))
     numpy.add.at(right, ends[:, 0], weights * logs)
     numpy.add.at(right, ends[:, 1], -weights * logs)
-    found = numpy.zeros(len(items))
-    found[free] = spsolve(laplacian.tocsc()[free][:, free], right[free])
-    return {item: (float(found[at]), items[last[part_of[at]]]) for item, at in place.items()}
+    solved = numpy.zeros(len(items))
+    solved[free] = spsolve(laplacian.tocsc()[free][:, free], right[free])
+    return {item: (float(solved[at]), items[last[part_of[at]]]) for item, at in place.items()}

@@ -55,18 +55,18 @@ def _candidates(sums: Floats, least: int, gain: float) -> Places:
     """The best split of each seeded interval whose splitting takes at least `gain` off the sum of squares."""
     import numpy as np
 
-    found = []
-    for each in _intervals(len(sums) - 1, least):
-        first = sums[each.starts]
+    places = []
+    for intervals in _intervals(len(sums) - 1, least):
+        first = sums[intervals.starts]
         # CUSUM: its square is what the split takes off the sum of squares
-        cusum = sums[each.places]
+        cusum = sums[intervals.places]
         cusum -= first[:, None]
-        cusum -= (sums[each.starts + each.length] - first)[:, None] * each.share
-        cusum *= each.scale
+        cusum -= (sums[intervals.starts + intervals.length] - first)[:, None] * intervals.share
+        cusum *= intervals.scale
         np.abs(cusum, out=cusum)
         best = cusum.argmax(1)
-        found.append((each.starts + best + least)[cusum[each.rows, best] ** 2 >= gain])
-    return np.unique(np.concatenate(found)) if found else np.zeros(0, np.intp)
+        places.append((intervals.starts + best + least)[cusum[intervals.rows, best] ** 2 >= gain])
+    return np.unique(np.concatenate(places)) if places else np.zeros(0, np.intp)
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def _intervals(n: int, least: int) -> list[Intervals]:
     """All seeded intervals for n values. Of one length they start about half a length apart, the same from both ends."""
     import numpy as np
 
-    found, exact = [], float(n)
+    every, exact = [], float(n)
     while exact >= 2 * least:
         length = round(exact)
         half = math.ceil((n - length) / length) + 1
@@ -96,9 +96,9 @@ def _intervals(n: int, least: int) -> list[Intervals]:
         starts = np.concatenate((ahead, n - length - ahead))
         left = np.arange(least, length - least + 1)
         scale = np.sqrt(length / (left * (length - left)))
-        found.append(Intervals(length, starts, np.arange(2 * half), starts[:, None] + left, left / length, scale))
+        every.append(Intervals(length, starts, np.arange(2 * half), starts[:, None] + left, left / length, scale))
         exact *= SHRINK
-    return found
+    return every
 
 
 def _partition(sums: Floats, candidates: Places, penalty: float, least: int) -> list[int]:

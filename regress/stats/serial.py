@@ -27,7 +27,7 @@ def autocorrelation(*sides: Sequence[float]) -> float | None:
         mean = math.fsum(logs) / len(logs)
         rest = [value - mean for value in logs]
         together += math.fsum(one * other for one, other in pairwise(rest))
-        square = math.fsum(each * each for each in rest)
+        square = math.fsum(value * value for value in rest)
         if square == 0:
             return None
         squares += square
@@ -36,6 +36,6 @@ def autocorrelation(*sides: Sequence[float]) -> float | None:
 
 def follows(*sides: Sequence[float]) -> float | None:
     """The autocorrelation if it is large and not due to chance, else None."""
-    found = autocorrelation(*sides)
+    correlation = autocorrelation(*sides)
     deviation = 1 / math.sqrt(sum(map(len, sides)))
-    return found if found is not None and found > max(LEAST, SURE * deviation) else None
+    return correlation if correlation is not None and correlation > max(LEAST, SURE * deviation) else None

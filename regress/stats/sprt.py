@@ -51,8 +51,8 @@ def values_to_decide(
     low: float, high: float, sd: float, bound: float, freedom: int = TAILS, clip: float = CLIP
 ) -> float:
     """How many values at a level move the logarithm to the bound."""
-    each = log_likelihood_ratio([high], low, high, sd, freedom, clip)
-    return bound / each if each else math.inf
+    gain = log_likelihood_ratio([high], low, high, sd, freedom, clip)
+    return bound / gain if gain else math.inf
 
 
 def pooled_sd(groups: Iterable[Sequence[float]]) -> tuple[float, int]:

@@ -27,8 +27,8 @@ class Summary:
 
 def median(values: Sequence[float]) -> float:
     """The median of finite values, which is finite too, even where the sum of the middle two would overflow."""
-    found = statistics.median(values)
-    return found if math.isfinite(found) else statistics.median_low(values)
+    middle = statistics.median(values)
+    return middle if math.isfinite(middle) else statistics.median_low(values)
 
 
 def percentile(values: Sequence[float], share: float) -> float:

@@ -142,7 +142,7 @@ def paired(differences: Sequence[float], confidence: float = 0.95) -> Welch:
     Without any variance p is 1 for no difference and 0 for one. Raises ValueError for no pairs and for values that are not
     finite.
     """
-    if not differences or not all(math.isfinite(each) for each in differences):
+    if not differences or not all(math.isfinite(difference) for difference in differences):
         raise ValueError("pairs need finite differences, one at least")
     ordered, count = sorted(differences), len(differences)
     cut = int(TRIMMED * count)
@@ -151,7 +151,7 @@ def paired(differences: Sequence[float], confidence: float = 0.95) -> Welch:
     if count < 2:
         return Welch(exp_or_inf(mean))
     # What was trimmed counts as the outermost that was not.
-    _, variance = mean_and_variance([min(max(each, kept[0]), kept[-1]) for each in ordered])
+    _, variance = mean_and_variance([min(max(difference, kept[0]), kept[-1]) for difference in ordered])
     error, df = math.sqrt(variance * count) / len(kept), float(len(kept) - 1)
     half = critical_t(df, 1 - confidence) * error
     return Welch(
@@ -171,7 +171,7 @@ def pair_spread(differences: Sequence[float]) -> float:
     highly robust estimators of scale", 1992)."""
     middle, count = statistics.median(differences), len(differences)
     factor = OF_FEW.get(count, count / (count - 0.8))
-    return factor * NORMAL * statistics.median(abs(each - middle) for each in differences)
+    return factor * NORMAL * statistics.median(abs(difference - middle) for difference in differences)
 
 
 def holm(ps: Sequence[float]) -> list[float]:

@@ -59,8 +59,8 @@ ADVICE = {
 
 def bottlenecks(operations: Iterable[Operation], limits: Mapping[str, float], top: int = 5) -> tuple[Bottleneck, ...]:
     """The operations with the most self time, the largest first."""
-    largest = sorted(operations, key=lambda each: (-each.self_s, each.operation))[:top]
-    return tuple(_bottleneck(each, limits) for each in largest)
+    largest = sorted(operations, key=lambda operation: (-operation.self_s, operation.operation))[:top]
+    return tuple(_bottleneck(operation, limits) for operation in largest)
 
 
 def _bottleneck(operation: Operation, limits: Mapping[str, float]) -> Bottleneck:
@@ -90,7 +90,7 @@ def _by_work(operation: Operation, limits: Mapping[str, float]) -> tuple[str, st
             shares[bound] = rate / limit
     if not shares or max(shares.values()) < SMALL_SHARE:
         return None
-    bound = max(shares, key=lambda each: shares[each])
+    bound = max(shares, key=lambda kind: shares[kind])
     what = {"memory": "memory bandwidth", "compute": "float32 arithmetic"}[bound]
     return bound, f"its declared work is {_percent(shares[bound])} of the device's {what}"
 
@@ -102,7 +102,7 @@ def _by_kernels(operation: Operation) -> tuple[str, str] | None:
         bound = "compute" if COMPUTE.search(kernel.name) else "memory" if MEMORY.search(kernel.name) else ""
         times[bound] += kernel.total_s
         longest[bound] = max(longest.get(bound, (0.0, "")), (kernel.total_s, kernel.name))
-    bound = max(times, key=lambda each: times[each])
+    bound = max(times, key=lambda kind: times[kind])
     total = sum(times.values())
     if not bound or times[bound] <= total / 2:
         return None

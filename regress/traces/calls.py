@@ -22,23 +22,23 @@ def call_profile(
 ) -> CallProfile:
     """The profile of the timeline. `mark` is the name of the ranges around the calls, `call_s` the time of one without the
     profiler, and `rate` turns the busy seconds of a call into its throughput."""
-    found = totals.totals(timeline)
+    whole = totals.totals(timeline)
     kernels = totals.by_kernel(timeline)
     copies = totals.by_copy(timeline)
     on_device = bool(kernels or copies)
     # The profiler slows the host down and hardly the device: what binds a call is told by how long it takes without it.
-    usual = replace(found, span_s=call_s, idle_s=max(0.0, call_s - found.device_busy_s)) if call_s else found
-    throughput = rate(found.device_busy_s) if on_device else None
+    usual = replace(whole, span_s=call_s, idle_s=max(0.0, call_s - whole.device_busy_s)) if call_s else whole
+    throughput = rate(whole.device_busy_s) if on_device else None
     flags = []
-    if call_s and found.span_s > SLOWED * call_s:
+    if call_s and whole.span_s > SLOWED * call_s:
         flags.append("slower under the profiler than without: its host times, gaps and idle time are too long")
     return CallProfile(
         case,
         call_s=call_s,
         calls=timeline.calls,
-        host_s=fsum(each.duration_s for each in timeline.ranges if each.name == mark) / timeline.calls,
+        host_s=fsum(span.duration_s for span in timeline.ranges if span.name == mark) / timeline.calls,
         idle_s=usual.idle_s,
-        totals=found,
+        totals=whole,
         parts=totals.by_range(timeline, mark),
         operators=totals.by_operator(timeline),
         kernels=kernels,
@@ -54,16 +54,16 @@ def call_profile(
     )
 
 
-def of_components(found: list[CallProfile]) -> list[CallProfile]:
+def of_components(profiles: list[CallProfile]) -> list[CallProfile]:
     """Components of one whole, each with its share of it."""
-    seconds = [_seconds(each) for each in found]
+    seconds = [_seconds(profile) for profile in profiles]
     whole = sum(seconds)
     if not whole:
-        return found
-    return [replace(each, share=own / whole) for each, own in zip(found, seconds, strict=True)]
+        return profiles
+    return [replace(profile, share=own / whole) for profile, own in zip(profiles, seconds, strict=True)]
 
 
-def _seconds(found: CallProfile) -> float:
-    if found.totals is None:
+def _seconds(profile: CallProfile) -> float:
+    if profile.totals is None:
         return 0.0
-    return found.totals.device_busy_s if found.on_device else found.totals.span_s
+    return profile.totals.device_busy_s if profile.on_device else profile.totals.span_s

@@ -31,9 +31,9 @@ FEW = 3
 _ORDER: dict[Confidence, int] = {"high": 0, "medium": 1, "low": 2}
 
 
-def causes(found: Explanation, threshold: float) -> tuple[Cause, ...]:
+def causes(explanation: Explanation, threshold: float) -> tuple[Cause, ...]:
     """The recognized causes, the most likely first. `threshold` is the relative change of a time that counts."""
-    forth = OrientedChange(found, True, threshold)
+    forth = OrientedChange(explanation, True, threshold)
     back = forth.turned()
     return (*_told(forth), *_told(back)) if forth.more() else (*_told(back), *_told(forth))
 
@@ -47,10 +47,14 @@ def _told(change: OrientedChange) -> list[Cause]:
 
 
 def _synchronization(change: OrientedChange) -> Cause | None:
-    before, after = change.found.syncs
+    before, after = change.explanation.syncs
     if after - before < ONE_WAIT:
         return None
-    small = [each.head for each in change.found.copies if each.head and _came(each) and _for_its_value(each.head)]
+    small = [
+        kernel.head
+        for kernel in change.explanation.copies
+        if kernel.head and _came(kernel) and _for_its_value(kernel.head)
+    ]
     why = ""
     if small:
         size = format_bytes(small[0].bytes / small[0].launches)
@@ -63,15 +67,15 @@ def _synchronization(change: OrientedChange) -> Cause | None:
 
 
 def _memset(change: OrientedChange) -> Cause | None:
-    sets = [each for each in change.found.copies if each.head and _is_set(each.head)]
-    filled = [each for each in change.new if each.head and fills(each.head.name)]
-    found = [each for each in (*sets, *filled) if _came(each)]
-    part_s = sum(each.difference_s for each in found)
-    if not found or found[0].head is None or change.share(part_s) < SOME:
+    sets = [kernel for kernel in change.explanation.copies if kernel.head and _is_set(kernel.head)]
+    filled = [kernel for kernel in change.new if kernel.head and fills(kernel.head.name)]
+    kernels = [kernel for kernel in (*sets, *filled) if _came(kernel)]
+    part_s = sum(kernel.difference_s for kernel in kernels)
+    if not kernels or kernels[0].head is None or change.share(part_s) < SOME:
         return None
-    use = found[0].head
+    use = kernels[0].head
     size = f" of {format_bytes(use.bytes / use.launches)}" if use.bytes else ""
-    what = "memset" if found[0] in sets else "kernel that fills memory"
+    what = "memset" if kernels[0] in sets else "kernel that fills memory"
     text = change.say(
         f"a {what}{size} was added{_within(use)}: {format_time(part_s)} a call more",
         f"a {what}{size} was dropped{_within(use)}: {format_time(part_s)} a call less",
@@ -80,28 +84,28 @@ def _memset(change: OrientedChange) -> Cause | None:
 
 
 def _copies(change: OrientedChange) -> Cause | None:
-    found = [
-        each
-        for each in change.found.copies
-        if each.head and _came(each) and not _is_set(each.head) and not _for_its_value(each.head)
+    kernels = [
+        kernel
+        for kernel in change.explanation.copies
+        if kernel.head and _came(kernel) and not _is_set(kernel.head) and not _for_its_value(kernel.head)
     ]
-    part_s = sum(each.difference_s for each in found)
-    if not found or change.share(part_s) < MAIN_SHARE or found[0].head is None:
+    part_s = sum(kernel.difference_s for kernel in kernels)
+    if not kernels or change.share(part_s) < MAIN_SHARE or kernels[0].head is None:
         return None
-    use = found[0].head
+    use = kernels[0].head
     text = change.say("copies were added", "copies were dropped")
     return Cause("copies", f"{text}: {use.name}, {format_bytes(use.bytes)} a call{_within(use)}", "high")
 
 
 def _fusion(change: OrientedChange) -> Cause | None:
     """One or a few kernels that are not simple became more launches, of simple ones mostly."""
-    gone = [each.base for each in change.gone if each.base]
-    new = [each.head for each in change.new if each.head and not fills(each.head.name)]
+    gone = [kernel.base for kernel in change.gone if kernel.base]
+    new = [kernel.head for kernel in change.new if kernel.head and not fills(kernel.head.name)]
     simple = [use for use in new if is_simple(use.name)]
     many, few = sum(use.launches for use in new), sum(use.launches for use in gone)
     fused = [use for use in gone if "fused" in use.name or not is_simple(use.name)]
     by_name = any("fused" in use.name for use in fused)
-    part_s = sum(each.difference_s for each in (*change.new, *change.gone))
+    part_s = sum(kernel.difference_s for kernel in (*change.new, *change.gone))
     if not fused or many <= few or len(simple) < (1 if by_name else 2) or change.share(part_s) < SOME:
         return None
     what = first_of([short(fused[0].name), *gone[1:]])  # of the others only their number is said
@@ -114,12 +118,12 @@ def _fusion(change: OrientedChange) -> Cause | None:
 
 def _added(change: OrientedChange) -> Cause | None:
     """Kernels that replaced no other; around a wait, others run on the host, which another rule covers."""
-    waits = abs(change.found.syncs[1] - change.found.syncs[0]) >= ONE_WAIT
-    new = [each.head for each in change.new if each.head and not fills(each.head.name)]
+    waits = abs(change.explanation.syncs[1] - change.explanation.syncs[0]) >= ONE_WAIT
+    new = [kernel.head for kernel in change.new if kernel.head and not fills(kernel.head.name)]
     part_s = sum(use.seconds for use in new)
     if waits or change.gone or not new or change.share(part_s) < MAIN_SHARE:
         return None
-    use, what = new[0], first_of(short(each.name) for each in new)
+    use, what = new[0], first_of(short(kernel.name) for kernel in new)
     text = change.say(
         f"{what} was added{_within(use)}: {format_time(part_s)} a call more",
         f"{what} was dropped{_within(use)}: {format_time(part_s)} a call less",
@@ -171,19 +175,23 @@ def _replaced(change: OrientedChange) -> Cause | None:
 
 def _changed_paths(change: OrientedChange) -> list[tuple[KernelUse, KernelUse]]:
     """Kernels of one operator that were replaced, one by one, or one by several: then with the longest of them."""
-    pairs = [(each.base, each.head) for each in change.found.kernels if each.kind in ("replaced", "slower", "faster")]
-    found = [(base, head) for base, head in pairs if base and head and base.name != head.name]
+    pairs = [
+        (kernel.base, kernel.head)
+        for kernel in change.explanation.kernels
+        if kernel.kind in ("replaced", "slower", "faster")
+    ]
+    changed = [(base, head) for base, head in pairs if base and head and base.name != head.name]
     for gone in change.gone:
         for new in change.new:
             if gone.base and new.head and gone.base.operators[:1] == new.head.operators[:1] != ():
-                found.append((gone.base, new.head))
+                changed.append((gone.base, new.head))
                 break
-    return sorted(found, key=lambda pair: pair[0].seconds - pair[1].seconds)
+    return sorted(changed, key=lambda pair: pair[0].seconds - pair[1].seconds)
 
 
 def _clock(change: OrientedChange) -> Cause | None:
     """Everything slower by one ratio, with as much to do as before."""
-    pairs = [(each.base, each.head) for each in change.found.kernels]
+    pairs = [(kernel.base, kernel.head) for kernel in change.explanation.kernels]
     same = [(base, head) for base, head in pairs if base and head and base.shapes == head.shapes]
     ratios = [head.seconds / base.seconds for base, head in same if base.seconds > 0]
     if len(ratios) < max(FEW, len(pairs)) or min(ratios) < 1 + change.threshold:
@@ -200,15 +208,15 @@ def _clock(change: OrientedChange) -> Cause | None:
 def _slower(change: OrientedChange) -> Cause | None:
     if _clock(change):
         return None
-    for each in change.found.kernels:
+    for kernel in change.explanation.kernels:
         if (
-            each.kind in ("slower", "more launches")
-            and change.share(each.difference_s) >= MAIN_SHARE
-            and each.base
-            and each.head
+            kernel.kind in ("slower", "more launches")
+            and change.share(kernel.difference_s) >= MAIN_SHARE
+            and kernel.base
+            and kernel.head
         ):
-            base, head = (each.base, each.head) if change.grew else (each.head, each.base)
-            if each.kind == "more launches":
+            base, head = (kernel.base, kernel.head) if change.grew else (kernel.head, kernel.base)
+            if kernel.kind == "more launches":
                 text = (
                     f"{short(head.name)} is launched {_times(head.launches)} a call instead of {_times(base.launches)}"
                 )
@@ -223,23 +231,24 @@ def _slower(change: OrientedChange) -> Cause | None:
 
 def _host(change: OrientedChange) -> Cause | None:
     """Only the idle time grew, the device does what it did, and the host does not wait for it more often."""
-    kinds = {each.kind for each in (*change.found.kernels, *change.found.copies)}
+    kinds = {kernel.kind for kernel in (*change.explanation.kernels, *change.explanation.copies)}
     same_work = (
-        not kinds & {"new", "gone", "replaced", "more launches"} and change.found.syncs[1] <= change.found.syncs[0]
+        not kinds & {"new", "gone", "replaced", "more launches"}
+        and change.explanation.syncs[1] <= change.explanation.syncs[0]
     )
-    found, smaller_s = change.found, min(change.found.base_s, change.found.head_s)
+    explanation, smaller_s = change.explanation, min(change.explanation.base_s, change.explanation.head_s)
     if (
         not same_work
-        or found.difference_s <= change.threshold * smaller_s
-        or found.idle_s < MAIN_SHARE * found.difference_s
+        or explanation.difference_s <= change.threshold * smaller_s
+        or explanation.idle_s < MAIN_SHARE * explanation.difference_s
     ):
         return None
     text = change.say(
-        f"the device waits {format_time(found.idle_s)} a call longer for the host, and does the same work as before",
-        f"the device waits {format_time(found.idle_s)} a call less for the host, and does the same work as before",
+        f"the device waits {format_time(explanation.idle_s)} a call longer for the host, and does the same work as before",
+        f"the device waits {format_time(explanation.idle_s)} a call less for the host, and does the same work as before",
     )
     # How long the host takes under a profiler varies from run to run by itself: only a large growth is beyond doubt.
-    return Cause("host", text, _sure(found.idle_s / smaller_s) if smaller_s > 0 else "high")
+    return Cause("host", text, _sure(explanation.idle_s / smaller_s) if smaller_s > 0 else "high")
 
 
 RULES: tuple[Callable[[OrientedChange], Cause | None], ...] = (
@@ -300,8 +309,8 @@ _TYPES = (
 
 def _type_of(use: KernelUse) -> str:
     """The type of the first argument of its operator that is of floating point, in the words of names.precision."""
-    found = (word for each in use.dtypes.split(", ") for part, word in _TYPES if part in each)
-    return next(found, "")
+    words = (word for dtype in use.dtypes.split(", ") for part, word in _TYPES if part in dtype)
+    return next(words, "")
 
 
 def _times(number: float) -> str:

@@ -20,13 +20,13 @@ _OPPOSITE: dict[DiffKind, DiffKind] = {
 class OrientedChange:
     """An explanation oriented so that the rules find what the head has more of, and whether it is the true head."""
 
-    found: Explanation
+    explanation: Explanation
     grew: bool
     threshold: float
 
     def share(self, part_s: float) -> float:
         """Of all that changed in the device's work, up and down."""
-        whole = sum(abs(each.difference_s) for each in (*self.found.kernels, *self.found.copies))
+        whole = sum(abs(kernel.difference_s) for kernel in (*self.explanation.kernels, *self.explanation.copies))
         return part_s / whole if whole > 0 else 0.0
 
     def say(self, grew: str, shrank: str) -> str:
@@ -34,38 +34,38 @@ class OrientedChange:
 
     @property
     def new(self) -> list[KernelDiff]:
-        return [each for each in self.found.kernels if each.kind == "new"]
+        return [kernel for kernel in self.explanation.kernels if kernel.kind == "new"]
 
     @property
     def gone(self) -> list[KernelDiff]:
-        return [each for each in self.found.kernels if each.kind == "gone"]
+        return [kernel for kernel in self.explanation.kernels if kernel.kind == "gone"]
 
     def more(self) -> bool:
         """Whether the head takes more: on the device if that changed, because a profiler slows down the host; otherwise in
         total."""
-        rows = (*self.found.kernels, *self.found.copies)
-        before = sum(each.base.seconds for each in rows if each.base)
-        after = sum(each.head.seconds for each in rows if each.head)
+        rows = (*self.explanation.kernels, *self.explanation.copies)
+        before = sum(kernel.base.seconds for kernel in rows if kernel.base)
+        after = sum(kernel.head.seconds for kernel in rows if kernel.head)
         if abs(after - before) > self.threshold * min(before, after):
             return after > before
-        return self.found.difference_s >= 0
+        return self.explanation.difference_s >= 0
 
     def turned(self) -> OrientedChange:
         """The other way round."""
-        found = self.found
+        explanation = self.explanation
         turned = replace(
-            found,
-            base_s=found.head_s,
-            head_s=found.base_s,
-            kernels_s=-found.kernels_s,
-            copies_s=-found.copies_s,
-            idle_s=-found.idle_s,
-            kernels=tuple(_turned(each) for each in found.kernels),
-            copies=tuple(_turned(each) for each in found.copies),
-            syncs=(found.syncs[1], found.syncs[0]),
-            launches=(found.launches[1], found.launches[0]),
+            explanation,
+            base_s=explanation.head_s,
+            head_s=explanation.base_s,
+            kernels_s=-explanation.kernels_s,
+            copies_s=-explanation.copies_s,
+            idle_s=-explanation.idle_s,
+            kernels=tuple(_turned(kernel) for kernel in explanation.kernels),
+            copies=tuple(_turned(kernel) for kernel in explanation.copies),
+            syncs=(explanation.syncs[1], explanation.syncs[0]),
+            launches=(explanation.launches[1], explanation.launches[0]),
         )
-        return replace(self, found=turned, grew=not self.grew)
+        return replace(self, explanation=turned, grew=not self.grew)
 
 
 def _turned(diff: KernelDiff) -> KernelDiff:

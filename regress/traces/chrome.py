@@ -51,79 +51,79 @@ def read(path: Path) -> Timeline:
 
     `timeline.between` takes the marked calls out of it."""
     trace = load(path)
-    events = [each for each in trace.traceEvents if each.ph == "X"]
-    moments = [each for each in trace.traceEvents if each.ph == "i" and each.name == "[memory]"]
+    events = [event for event in trace.traceEvents if event.ph == "X"]
+    moments = [event for event in trace.traceEvents if event.ph == "i" and event.name == "[memory]"]
     if not events:
         raise ProfileError(f"{path} holds no events", why="nothing ran while it was recorded", fix=AGAIN)
     # Subtracting first keeps the nanoseconds: the trace counts microseconds since the machine started.
-    origin = min(each.ts for each in events)
+    origin = min(event.ts for event in events)
     by_category: dict[str, list[TraceEvent]] = defaultdict(list)
-    for each in events:
-        by_category[each.cat].append(each)
+    for event in events:
+        by_category[event.cat].append(event)
     for column in by_category.values():
-        column.sort(key=lambda each: (each.ts, -each.dur))
+        column.sort(key=lambda event: (event.ts, -event.dur))
     return _timeline(by_category, moments, origin, trace.deviceProperties)
 
 
 def _timeline(
     events: dict[str, list[TraceEvent]], moments: list[TraceEvent], origin: float, devices: list[dict[str, Any]]
 ) -> Timeline:
-    operators, found = _operators(events["cpu_op"], origin)
-    api = sorted((each for name in _API for each in events[name]), key=lambda each: each.ts)
-    asked_in = {each.args.correlation: each for each in api if each.args.correlation is not None}
+    operators, by_id = _operators(events["cpu_op"], origin)
+    api = sorted((event for name in _API for event in events[name]), key=lambda event: event.ts)
+    asked_in = {event.args.correlation: event for event in api if event.args.correlation is not None}
 
     def operator_of(work: TraceEvent) -> _Found:
         call = asked_in.get(work.args.correlation) if work.args.correlation is not None else None
-        for each in (call, work):
-            known = found.get(each.args.id) if each is not None else None
+        for event in (call, work):
+            known = by_id.get(event.args.id) if event is not None else None
             if known is not None:
                 return known
         return _Found()
 
-    launches = tuple(_launch(each, origin, operator_of(each)) for each in events["kernel"])
-    copied = sorted(events["gpu_memcpy"] + events["gpu_memset"], key=lambda each: each.ts)
-    copies = tuple(_copy(each, origin, operator_of(each)) for each in copied)
+    launches = tuple(_launch(event, origin, operator_of(event)) for event in events["kernel"])
+    copied = sorted(events["gpu_memcpy"] + events["gpu_memset"], key=lambda event: event.ts)
+    copies = tuple(_copy(event, origin, operator_of(event)) for event in copied)
     missing = []
     if not launches and not copies:
         missing.append("no device work was recorded")
     if not operators:
         missing.append("no operators were recorded")
-    used = {each.device for each in (*launches, *copies)}
+    used = {piece.device for piece in (*launches, *copies)}
     return Timeline(
         start_s=0.0,
-        end_s=max((each.ts + each.dur - origin) * MICRO for column in events.values() for each in column),
+        end_s=max((event.ts + event.dur - origin) * MICRO for column in events.values() for event in column),
         launches=launches,
         copies=copies,
         syncs=tuple(
             Sync(
-                plain_api_name(each.name),
-                *_times(each, origin),
-                thread=_number(each.tid),
-                operators=operator_of(each).path,
+                plain_api_name(event.name),
+                *_times(event, origin),
+                thread=_number(event.tid),
+                operators=operator_of(event).path,
             )
-            for each in api
-            if is_sync(plain_api_name(each.name))
+            for event in api
+            if is_sync(plain_api_name(event.name))
         ),
         api_calls=tuple(
             ApiCall(
-                plain_api_name(each.name),
-                *_times(each, origin),
-                thread=_number(each.tid),
-                correlation=each.args.correlation,
+                plain_api_name(event.name),
+                *_times(event, origin),
+                thread=_number(event.tid),
+                correlation=event.args.correlation,
             )
-            for each in api
+            for event in api
         ),
         operators=operators,
         ranges=tuple(
-            MarkedRange(each.name, *_times(each, origin), thread=_number(each.tid))
-            for each in events["user_annotation"]
+            MarkedRange(event.name, *_times(event, origin), thread=_number(event.tid))
+            for event in events["user_annotation"]
         ),
         allocations=_allocations(moments, origin),
         overheads=tuple(
-            HostEvent(each.name, *_times(each, origin), thread=_number(each.tid)) for each in events["overhead"]
+            HostEvent(event.name, *_times(event, origin), thread=_number(event.tid)) for event in events["overhead"]
         ),
         device=", ".join(
-            sorted({str(each.get("name")) for each in devices if not used or _number(each.get("id")) in used})
+            sorted({str(device.get("name")) for device in devices if not used or _number(device.get("id")) in used})
         ),
         gaps_in_record=tuple(missing),
     )
@@ -142,24 +142,24 @@ def _operators(events: list[TraceEvent], origin: float) -> tuple[tuple[Operator,
     """The operators, each with those around it, and by the trace's id what belongs to one. `events` are in order."""
     operators, by_id = [], {}
     open_by_thread: dict[Any, list[tuple[float, _Found]]] = defaultdict(list)
-    for each in events:
-        around = open_by_thread[each.tid]
-        while around and around[-1][0] <= each.ts:
+    for event in events:
+        around = open_by_thread[event.tid]
+        while around and around[-1][0] <= event.ts:
             around.pop()
         outer = around[-1][1] if around else None
-        shapes, dtypes = _shapes(each.args.shapes), _dtypes(each.args.dtypes, each.args.shapes)
+        shapes, dtypes = _shapes(event.args.shapes), _dtypes(event.args.dtypes, event.args.shapes)
         if outer is None:
-            found = _Found((each.name,), shapes, dtypes)
+            inner = _Found((event.name,), shapes, dtypes)
         else:
-            found = _Found((*outer.path, each.name), outer.shapes, outer.dtypes)
-        around.append((each.ts + each.dur, found))
-        by_id[each.args.id] = found
+            inner = _Found((*outer.path, event.name), outer.shapes, outer.dtypes)
+        around.append((event.ts + event.dur, inner))
+        by_id[event.args.id] = inner
         operators.append(
             Operator(
-                each.name,
-                *_times(each, origin),
-                thread=_number(each.tid),
-                path=found.path,
+                event.name,
+                *_times(event, origin),
+                thread=_number(event.tid),
+                path=inner.path,
                 shapes=shapes,
                 dtypes=dtypes,
             )
@@ -204,17 +204,17 @@ def _copy(event: TraceEvent, origin: float, operator: _Found) -> Copy:
 
 
 def _allocations(moments: list[TraceEvent], origin: float) -> tuple[Allocation, ...]:
-    found = [
+    allocations = [
         Allocation(
-            at_s=(each.ts - origin) * MICRO,
-            bytes=_number(each.args.changed_bytes),
-            allocated_bytes=_number(each.args.allocated_bytes),
-            reserved_bytes=_number(each.args.reserved_bytes),
-            on_device=each.args.device_type != 0,
+            at_s=(moment.ts - origin) * MICRO,
+            bytes=_number(moment.args.changed_bytes),
+            allocated_bytes=_number(moment.args.allocated_bytes),
+            reserved_bytes=_number(moment.args.reserved_bytes),
+            on_device=moment.args.device_type != 0,
         )
-        for each in moments
+        for moment in moments
     ]
-    return tuple(sorted(found, key=lambda each: each.at_s))
+    return tuple(sorted(allocations, key=lambda allocation: allocation.at_s))
 
 
 def _times(event: TraceEvent, origin: float) -> tuple[float, float]:
@@ -235,7 +235,7 @@ def _size(value: Any) -> Size3 | None:
 
 
 def _shapes(dims: Any) -> str:
-    return ", ".join(str(each) for each in dims if each) if isinstance(dims, list) else ""
+    return ", ".join(str(dim) for dim in dims if dim) if isinstance(dims, list) else ""
 
 
 def _dtypes(types: Any, dims: Any) -> str:

@@ -67,24 +67,26 @@ def _decoded(data: bytes) -> str:
 
 def of_timeline(case: Case, whole: Timeline, mark: str) -> CallProfile:
     """The profile in a recording: of a call if ranges of that name mark calls, else of the whole program."""
-    marked = any(each.name == mark for each in whole.ranges)
+    marked = any(span.name == mark for span in whole.ranges)
     timeline = between(whole, mark) if marked else whole
-    found = call_profile(case, timeline, mark, 0.0, lambda seconds: None)
-    bound = NOT_TOLD if found.bound is not None and found.bound.kind == "unknown" else found.bound
-    return replace(found, bound=bound, flags=(*found.flags, *whole.gaps_in_record))
+    profile = call_profile(case, timeline, mark, 0.0, lambda seconds: None)
+    bound = NOT_TOLD if profile.bound is not None and profile.bound.kind == "unknown" else profile.bound
+    return replace(profile, bound=bound, flags=(*profile.flags, *whole.gaps_in_record))
 
 
 def of_stats(case: Case, stats: Stats) -> CallProfile:
     """The profile in the sums of a recording. They do not say when anything ran, so idle time is unknown."""
-    kernels_s, copies_s = (fsum(each.total_s for each in totals) for totals in (stats.kernels, stats.copies))
-    waits = [each for each in stats.api_calls if is_sync(each.name)]
-    waiting_s = fsum(each.total_s for each in waits)
-    told = labels(each.name for each in stats.kernels)
+    kernels_s, copies_s = (fsum(total.total_s for total in totals) for totals in (stats.kernels, stats.copies))
+    waits = [call for call in stats.api_calls if is_sync(call.name)]
+    waiting_s = fsum(wait.total_s for wait in waits)
+    told = labels(kernel.name for kernel in stats.kernels)
     kernels = tuple(
-        KernelUse(each.name, each.count, each.total_s, grid=each.grid, block=each.block, short=told[each.name])
-        for each in stats.kernels
+        KernelUse(
+            kernel.name, kernel.count, kernel.total_s, grid=kernel.grid, block=kernel.block, short=told[kernel.name]
+        )
+        for kernel in stats.kernels
     )
-    copies = tuple(KernelUse(each.name, each.count, each.total_s, bytes=each.bytes) for each in stats.copies)
+    copies = tuple(KernelUse(copy.name, copy.count, copy.total_s, bytes=copy.bytes) for copy in stats.copies)
     device_s, largest = kernels_s + copies_s, max((*kernels, *copies), key=lambda use: use.seconds, default=None)
     bottleneck = None
     if largest is not None and device_s > 0:
@@ -103,13 +105,13 @@ def of_stats(case: Case, stats: Stats) -> CallProfile:
             waiting_s=waiting_s,
             overlap_s=0.0,
             profiler_s=0.0,
-            launches=sum(each.count for each in stats.kernels),
-            copies=sum(each.count for each in stats.copies),
-            synchronizations=sum(each.count for each in waits),
+            launches=sum(kernel.count for kernel in stats.kernels),
+            copies=sum(copy.count for copy in stats.copies),
+            synchronizations=sum(wait.count for wait in waits),
         ),
         kernels=kernels,
         copies=copies,
-        api_calls=tuple(ApiUse(each.name, each.count, each.total_s) for each in stats.api_calls),
+        api_calls=tuple(ApiUse(call.name, call.count, call.total_s) for call in stats.api_calls),
         bottleneck=bottleneck,
         bound=NOT_TOLD if bottleneck is not None else None,
         on_device=bool(kernels or copies),

@@ -12,14 +12,14 @@ Interval = tuple[float, float]
 
 def union(intervals: Iterable[Interval]) -> list[Interval]:
     """What they cover, as intervals in order that neither overlap nor touch."""
-    found: list[Interval] = []
-    for start, end in sorted(each for each in intervals if each[1] > each[0]):
-        if found and start <= found[-1][1]:
-            if end > found[-1][1]:
-                found[-1] = (found[-1][0], end)
+    covered: list[Interval] = []
+    for start, end in sorted(interval for interval in intervals if interval[1] > interval[0]):
+        if covered and start <= covered[-1][1]:
+            if end > covered[-1][1]:
+                covered[-1] = (covered[-1][0], end)
         else:
-            found.append((start, end))
-    return found
+            covered.append((start, end))
+    return covered
 
 
 def length(covered: Iterable[Interval]) -> float:
@@ -29,16 +29,16 @@ def length(covered: Iterable[Interval]) -> float:
 
 def intersection(left: list[Interval], right: list[Interval]) -> list[Interval]:
     """What two unions have in common."""
-    found, i, j = [], 0, 0
+    common, i, j = [], 0, 0
     while i < len(left) and j < len(right):
         start, end = max(left[i][0], right[j][0]), min(left[i][1], right[j][1])
         if end > start:
-            found.append((start, end))
+            common.append((start, end))
         if left[i][1] < right[j][1]:
             i += 1
         else:
             j += 1
-    return found
+    return common
 
 
 def without(left: list[Interval], right: list[Interval]) -> list[Interval]:

@@ -29,7 +29,7 @@ def explain(base: Timeline, head: Timeline, threshold: float) -> Explanation:
 
     `threshold` is the relative change of a time that counts: of a kernel to be slower or faster, of a call to have a cause."""
     before, after = totals(base), totals(head)
-    found = Explanation(
+    explanation = Explanation(
         base_s=before.span_s,
         head_s=after.span_s,
         kernels_s=after.kernels_s - before.kernels_s,
@@ -41,11 +41,11 @@ def explain(base: Timeline, head: Timeline, threshold: float) -> Explanation:
         launches=(_launched(base), _launched(head)),
         warnings=_warnings(base, head),
     )
-    return replace(found, causes=causes(found, threshold))
+    return replace(explanation, causes=causes(explanation, threshold))
 
 
 def _launched(timeline: Timeline) -> float:
-    return sum(each.launches for each in (*by_kernel(timeline), *by_copy(timeline)))
+    return sum(kernel.launches for kernel in (*by_kernel(timeline), *by_copy(timeline)))
 
 
 def kernel_diffs(base: Timeline, head: Timeline, threshold: float) -> tuple[KernelDiff, ...]:
@@ -61,17 +61,17 @@ def copy_diffs(base: Timeline, head: Timeline, threshold: float) -> tuple[Kernel
 def _in_order(timeline: Timeline) -> list[KernelUse]:
     """The kernels in the order of their first launch."""
     uses = {use.name: use for use in by_kernel(timeline)}
-    return [uses[name] for name in dict.fromkeys(each.name for each in timeline.launches)]
+    return [uses[name] for name in dict.fromkeys(launch.name for launch in timeline.launches)]
 
 
 def _diffs(
     base: list[KernelUse], head: list[KernelUse], threshold: float, by_name_only: bool
 ) -> tuple[KernelDiff, ...]:
     pairs, gone, new = match(base, head, by_name_only)
-    found = [KernelDiff(one, other, how, _kind(one, other, how, threshold)) for one, other, how in pairs]
-    found += [KernelDiff(use, None, "nothing", "gone") for use in gone]
-    found += [KernelDiff(None, use, "nothing", "new") for use in new]
-    return tuple(sorted(found, key=lambda each: (-abs(each.difference_s), _name(each))))
+    diffs = [KernelDiff(one, other, how, _kind(one, other, how, threshold)) for one, other, how in pairs]
+    diffs += [KernelDiff(use, None, "nothing", "gone") for use in gone]
+    diffs += [KernelDiff(None, use, "nothing", "new") for use in new]
+    return tuple(sorted(diffs, key=lambda kernel: (-abs(kernel.difference_s), _name(kernel))))
 
 
 def _name(diff: KernelDiff) -> str:
@@ -101,9 +101,9 @@ def match(
     left, right = list(base), list(head)
 
     def pair_off(how: Matched, key: Callable[[KernelUse], Hashable | None], as_many: bool) -> None:
-        found = [(one, other, how) for one, other in _pairs(left, right, key, as_many)]
-        pairs.extend(found)
-        taken = {id(use) for one, other, _ in found for use in (one, other)}
+        matched = [(one, other, how) for one, other in _pairs(left, right, key, as_many)]
+        pairs.extend(matched)
+        taken = {id(use) for one, other, _ in matched for use in (one, other)}
         left[:] = [use for use in left if id(use) not in taken]
         right[:] = [use for use in right if id(use) not in taken]
 
@@ -146,7 +146,7 @@ def _places(base: Sequence[KernelUse], head: Sequence[KernelUse], pairs: list[Pa
             if use is not None and mine is None:
                 waiting.append(id(use))
                 continue
-            places.update((each, (before, mine)) for each in waiting)
+            places.update((item, (before, mine)) for item in waiting)
             before, waiting = mine, []
     return places
 
@@ -158,9 +158,9 @@ def _warnings(base: Timeline, head: Timeline) -> tuple[str, ...]:
     lines = []
     for side, timeline in (("base", base), ("head", head)):
         lines += [f"{side}: {text}" for text in timeline.gaps_in_record]
-        found = totals(timeline)
-        if found.profiler_s > PROFILER_SHARE * found.span_s:
-            own, whole = format_time(found.profiler_s), format_time(found.span_s)
+        sums = totals(timeline)
+        if sums.profiler_s > PROFILER_SHARE * sums.span_s:
+            own, whole = format_time(sums.profiler_s), format_time(sums.span_s)
             lines.append(
                 f"{side}: the profiler itself took {own} of {whole} a call: profile more calls, leave out the first"
             )

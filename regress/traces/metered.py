@@ -33,25 +33,25 @@ def metered(case: Case, launches: Iterable[KernelMetrics], calls: int = 0) -> Me
     Launches of a kernel with another grid or block do other work, and count as a separate kernel.
     """
     groups: dict[tuple[object, ...], list[KernelMetrics]] = {}
-    for each in launches:
-        key = (each.kernel, each.grid, each.block, each.registers, each.shared_bytes)
-        groups.setdefault(key, []).append(each)
-    whole_s = fsum(each.duration_s or 0.0 for group in groups.values() for each in group)
+    for launch in launches:
+        key = (launch.kernel, launch.grid, launch.block, launch.registers, launch.shared_bytes)
+        groups.setdefault(key, []).append(launch)
+    whole_s = fsum(launch.duration_s or 0.0 for group in groups.values() for launch in group)
     told = _labels([group[0] for group in groups.values()])
     kernels = [_kernel(group, label, calls or 1, whole_s) for group, label in zip(groups.values(), told, strict=True)]
-    kernels.sort(key=lambda each: (-each.seconds, each.label))
+    kernels.sort(key=lambda kernel: (-kernel.seconds, kernel.label))
     return Metered(case, calls, tuple(kernels))
 
 
 def _labels(kernels: Sequence[KernelMetrics]) -> list[str]:
     """As short as possible while unique; with the grid if one kernel is launched with several."""
-    names, told = Counter(each.kernel for each in kernels), labels(each.kernel for each in kernels)
-    return [told[each.kernel] + (f" on {each.grid}" if names[each.kernel] > 1 else "") for each in kernels]
+    names, told = Counter(launch.kernel for launch in kernels), labels(launch.kernel for launch in kernels)
+    return [told[launch.kernel] + (f" on {launch.grid}" if names[launch.kernel] > 1 else "") for launch in kernels]
 
 
 def _kernel(group: Sequence[KernelMetrics], label: str, calls: int, whole_s: float) -> MeteredKernel:
-    seconds = fsum(each.duration_s or 0.0 for each in group)
-    timed = [each.duration_s for each in group if each.duration_s is not None]
+    seconds = fsum(launch.duration_s or 0.0 for launch in group)
+    timed = [launch.duration_s for launch in group if launch.duration_s is not None]
     means: dict[str, Any] = {name: _mean(group, name) for name in MEANS}
     metrics = replace(group[0], duration_s=fsum(timed) / len(timed) if timed else None, **means)
     return MeteredKernel(
@@ -66,13 +66,13 @@ def _kernel(group: Sequence[KernelMetrics], label: str, calls: int, whole_s: flo
 
 def _mean(group: Sequence[KernelMetrics], name: str) -> float | None:
     """By time: what a launch of twice the length did counts twice. Without times, all launches count alike."""
-    known = [(getattr(each, name), each.duration_s or 0.0) for each in group if getattr(each, name) is not None]
+    known = [(getattr(launch, name), launch.duration_s or 0.0) for launch in group if getattr(launch, name) is not None]
     weights = fsum(weight for _, weight in known)
     if weights > 0:
         return fsum(value * weight for value, weight in known) / weights
     return fsum(value for value, _ in known) / len(known) if known else None
 
 
-def devices(found: Iterable[Metered]) -> str:
+def devices(results: Iterable[Metered]) -> str:
     """Names of the GPUs that the kernels ran on."""
-    return ", ".join(sorted({kernel.metrics.device for each in found for kernel in each.kernels} - {""}))
+    return ", ".join(sorted({kernel.metrics.device for result in results for kernel in result.kernels} - {""}))

@@ -36,9 +36,9 @@ def short(name: str) -> str:
     Removes template arguments, the return type, parameters and anonymous namespaces. A name without any of these is returned
     as it is; for a wrapper that is the same for every kernel in it, the wrapped kernel is named.
     """
-    found = _bare(name)
-    argument = name.partition(f"{found}<")[2] if found in _WRAPPERS else ""
-    return short(argument) if argument else found
+    bare = _bare(name)
+    argument = name.partition(f"{bare}<")[2] if bare in _WRAPPERS else ""
+    return short(argument) if argument else bare
 
 
 def labels(names: Iterable[str]) -> dict[str, str]:
@@ -53,11 +53,11 @@ def labels(names: Iterable[str]) -> dict[str, str]:
 
 def _told_apart(told: str, names: list[str]) -> dict[str, str]:
     """Distinguish first by the words of functions and functors, then by types and numbers too."""
-    found = dict.fromkeys(names, told)
+    by_name = dict.fromkeys(names, told)
     kept: dict[str, set[str]] = {name: set() for name in names}
     for spoken in (True, False):
-        times = Counter(found.values())
-        tied = [name for name in names if times[found[name]] > 1]
+        times = Counter(by_name.values())
+        tied = [name for name in names if times[by_name[name]] > 1]
         words = {name: dict.fromkeys(_WORD.findall(name)) for name in tied}
         common = Counter(word for own in words.values() for word in own)
         for name, own in words.items():
@@ -65,9 +65,9 @@ def _told_apart(told: str, names: list[str]) -> dict[str, str]:
             rare = sorted((word for word in telling if _speaks(word) or not spoken), key=lambda word: common[word])
             kept[name].update(rare[:MOST_WORDS])
             if kept[name]:
-                found[name] = f"{told}<…{'…'.join(word for word in own if word in kept[name])}…>"
-    times = Counter(found.values())
-    return {name: label if times[label] == 1 else name for name, label in found.items()}
+                by_name[name] = f"{told}<…{'…'.join(word for word in own if word in kept[name])}…>"
+    times = Counter(by_name.values())
+    return {name: label if times[label] == 1 else name for name, label in by_name.items()}
 
 
 def _speaks(word: str) -> bool:

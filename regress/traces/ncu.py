@@ -64,15 +64,15 @@ _ROW = re.compile(r'"\d+",')
 
 def read(text: str, source: str = "the output of ncu") -> tuple[KernelMetrics, ...]:
     """The launches, in the order in which they were profiled. Raises ProfileError, which names `source`."""
-    found: dict[tuple[str, ...], tuple[dict[str, str], dict[tuple[str, str], float]]] = {}
+    launches: dict[tuple[str, ...], tuple[dict[str, str], dict[tuple[str, str], float]]] = {}
     for row, metrics in _rows(text, source):
         key = tuple(row.get(name, "") for name in ("Process ID", "ID"))
-        known = found.setdefault(key, (row, {}))[1]
+        known = launches.setdefault(key, (row, {}))[1]
         for name, unit, value in metrics:
             _add(known, name, unit, value)
-    if not found:
+    if not launches:
         raise failure(text, source)
-    return tuple(_metrics(row, values) for row, values in found.values())
+    return tuple(_metrics(row, values) for row, values in launches.values())
 
 
 def _rows(text: str, source: str) -> Iterator[tuple[dict[str, str], list[tuple[str, str, str]]]]:
@@ -149,7 +149,7 @@ def _metrics(row: Mapping[str, str], values: Values) -> KernelMetrics:
         block=_size(row.get("Block Size", "")),
         registers=None if registers is None else round(registers),
         shared_bytes=round(sum(shared)) if shared else None,
-        tensor_use=next((max(each) for each in tensor if each), None),
+        tensor_use=next((max(pipe) for pipe in tensor if pipe), None),
         device=row.get("device__attribute_display_name", ""),
         **fields,
     )
@@ -160,7 +160,7 @@ def _first(values: Values, names: tuple[str, ...], dimension: str) -> float | No
 
 
 def _size(text: str) -> Size3 | None:
-    numbers = [int(each) for each in re.findall(r"\d+", text)]
+    numbers = [int(digits) for digits in re.findall(r"\d+", text)]
     return (numbers[0], numbers[1], numbers[2]) if len(numbers) == 3 else None
 
 
@@ -173,7 +173,7 @@ _UNREACHABLE = ("LibraryNotLoaded", "Failed to initialize the profiler")
 
 def is_of_the_machine(text: str) -> bool:
     """Whether what the profiler printed says that it cannot measure here, whatever the program."""
-    return any(each in text for each in (_DENIED, *_UNREACHABLE))
+    return any(sign in text for sign in (_DENIED, *_UNREACHABLE))
 
 
 def failure(text: str, source: str = "ncu") -> ProfileError:
@@ -219,18 +219,18 @@ def find(places: Sequence[str] = PLACES) -> str:
     on_path = shutil.which("ncu")
     if on_path is not None:
         return on_path
-    found = [path for place in places for path in sorted(Path("/").glob(place.lstrip("/")), key=_version)]
-    if not found:
+    paths = [path for place in places for path in sorted(Path("/").glob(place.lstrip("/")), key=_version)]
+    if not paths:
         raise ProfileError(
             "Nsight Compute is not installed here: there is no ncu",
             why="it comes with the CUDA toolkit, not with the driver",
             fix="install it (package nsight-compute), or put its folder on PATH",
         )
-    return str(found[-1])
+    return str(paths[-1])
 
 
 def _version(path: Path) -> list[int]:
-    return [int(each) for each in re.findall(r"\d+", str(path))]
+    return [int(digits) for digits in re.findall(r"\d+", str(path))]
 
 
 def record(program: Sequence[str], report: Path, *, ncu: str, launch_count: int) -> list[str]:

@@ -146,20 +146,20 @@ class _Export:
         copies = _ordered([*self._copies(), *self._sets()])
         api_calls = _ordered(list(self._api_calls()))
         waits = [
-            Sync(each.name, each.start_s, each.duration_s, each.thread) for each in api_calls if is_sync(each.name)
+            Sync(call.name, call.start_s, call.duration_s, call.thread) for call in api_calls if is_sync(call.name)
         ]
         ranges = _ordered(list(self._ranges()))
         everything: list[TimedEvent] = [*launches, *copies, *api_calls, *ranges]
         return Timeline(
             start_s=0.0,
-            end_s=max(each.end_s for each in everything),
+            end_s=max(event.end_s for event in everything),
             launches=tuple(launches),
             copies=tuple(copies),
             syncs=tuple(waits if api_calls else _ordered(list(self._syncs()))),
             api_calls=tuple(api_calls),
             ranges=tuple(ranges),
             overheads=tuple(_ordered(list(self._overheads()))),
-            device=self._device({each.device for each in (*launches, *copies)}),
+            device=self._device({piece.device for piece in (*launches, *copies)}),
             gaps_in_record=tuple(self._missing()),
         )
 
@@ -167,19 +167,19 @@ class _Export:
         return iter(self._database.execute(f'SELECT * FROM "{table}" {where}')) if table in self._tables else iter(())
 
     def _first_start(self) -> int:
-        found = [
+        starts = [
             row[0]
             for table in (KERNELS, COPIES, SETS, CALLS, GRAPHS)
             if table in self._tables
             for row in self._database.execute(f'SELECT min(start) FROM "{table}"')
             if row[0] is not None
         ]
-        if not found:
+        if not starts:
             raise ProfileError(
                 f"{self._path} holds nothing of CUDA", why="it was not recorded", fix=f"record with: {RECORD}"
             )
         marks = [row["start"] for row in self._rows(RANGES, "WHERE start IS NOT NULL") if _get(row, "end") is not None]
-        return int(min(found + marks))
+        return int(min(starts + marks))
 
     def _times(self, row: sqlite3.Row) -> tuple[float, float]:
         if row["end"] < row["start"]:
@@ -280,4 +280,4 @@ def _thread(row: sqlite3.Row) -> int:
 
 
 def _ordered(events: list[E]) -> list[E]:
-    return sorted(events, key=lambda each: each.start_s)
+    return sorted(events, key=lambda event: event.start_s)

@@ -52,11 +52,11 @@ class Stats:
     @property
     def device_s(self) -> float:
         """Kernels and copies; what ran side by side counts twice."""
-        return sum(each.total_s for each in (*self.kernels, *self.copies))
+        return sum(kernel.total_s for kernel in (*self.kernels, *self.copies))
 
     @property
     def api_s(self) -> float:
-        return sum(each.total_s for each in self.api_calls)
+        return sum(call.total_s for call in self.api_calls)
 
 
 @dataclass
@@ -86,8 +86,8 @@ def read(text: str, source: str = "the output of nsys stats") -> Stats:
     known = {name: tuple(tables[name].rows) for name in (SIZED_KERNELS, KERNELS, COPIES, API_CALLS) if name in tables}
     if not known:
         raise ProfileError(f"{source} holds no report of CUDA", why="it has none of those that are read", fix=FIX)
-    sizes = {each.name: each.total_s for each in tables[SIZES].rows} if SIZES in tables else {}
-    copies = tuple(replace(each, bytes=sizes.get(each.name, 0.0)) for each in known.get(COPIES, ()))
+    sizes = {row.name: row.total_s for row in tables[SIZES].rows} if SIZES in tables else {}
+    copies = tuple(replace(total, bytes=sizes.get(total.name, 0.0)) for total in known.get(COPIES, ()))
     return Stats(known.get(SIZED_KERNELS) or known.get(KERNELS, ()), copies, known.get(API_CALLS, ()))
 
 
@@ -95,15 +95,15 @@ def _title(line: str) -> str:
     for old, name in _OLD_TITLES.items():
         if old in line:
             return name
-    found = _TITLE.search(line)
-    return found[1] if found else ""
+    match = _TITLE.search(line)
+    return match[1] if match else ""
 
 
 def _header(line: str, title: str) -> _Table | None:
     if "Total" not in line:
         return None
     columns = _fields(line)
-    count = next((each for each in columns if each in _COUNTS), None)
+    count = next((column for column in columns if column in _COUNTS), None)
     for total in columns:
         time, size = _TOTAL.fullmatch(total), _SIZE.fullmatch(total)
         unit = time or size
@@ -140,7 +140,7 @@ def _fields(line: str) -> list[str]:
 
 
 def _size(text: str) -> Size3 | None:
-    numbers = [int(each) for each in re.findall(r"\d+", text)]
+    numbers = [int(digits) for digits in re.findall(r"\d+", text)]
     return (numbers[0], numbers[1], numbers[2]) if len(numbers) == 3 else None
 
 

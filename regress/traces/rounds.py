@@ -27,16 +27,16 @@ def rounds_of(side: str, exports: Sequence[Profile]) -> list[Round]:
 
 def benchmarks_of(exports: Iterable[Profile]) -> dict[str, Benchmark]:
     """The operations as a store knows benchmarks: by name, with the details of all exports as parameters."""
-    found: dict[str, list[Variant]] = {}
+    by_name: dict[str, list[Variant]] = {}
     for export in exports:
         for variant in export.variants:
-            found.setdefault(variant.operation, []).append(variant)
-    return {name: _benchmark(name, variants) for name, variants in found.items()}
+            by_name.setdefault(variant.operation, []).append(variant)
+    return {name: _benchmark(name, variants) for name, variants in by_name.items()}
 
 
 def _benchmark(name: str, variants: Sequence[Variant]) -> Benchmark:
     metric = METRICS[variants[0].device]
-    values = dict.fromkeys(_param(each) for each in variants)
+    values = dict.fromkeys(_param(variant) for variant in variants)
     params, names = ([list(values)], ["details"]) if any(values) else ([], [])
     return Benchmark(
         name=name,

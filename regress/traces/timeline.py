@@ -175,11 +175,11 @@ E = TypeVar("E", bound=TimedEvent)
 
 def when_asked(timeline: Timeline) -> Callable[[DeviceWork], float]:
     """Takes work of the device and returns when the host requested it or, if that was not recorded, when it started."""
-    asked = {each.correlation: each.start_s for each in timeline.api_calls if each.correlation is not None}
+    asked = {call.correlation: call.start_s for call in timeline.api_calls if call.correlation is not None}
 
     def asked_s(work: DeviceWork) -> float:
-        found = None if work.correlation is None else asked.get(work.correlation)
-        return work.start_s if found is None else found
+        asked_at = None if work.correlation is None else asked.get(work.correlation)
+        return work.start_s if asked_at is None else asked_at
 
     return asked_s
 
@@ -191,24 +191,24 @@ def between(timeline: Timeline, mark: str, skip: int = 0) -> Timeline:
     has finished earlier work, or has begun work for these calls. Work whose API call was not recorded counts by its own start.
     Raises KeyError if no such range is left.
     """
-    marks = sorted((each for each in timeline.ranges if each.name == mark), key=lambda each: each.start_s)[skip:]
+    marks = sorted((span for span in timeline.ranges if span.name == mark), key=lambda span: span.start_s)[skip:]
     if not marks:
         raise KeyError(mark)
-    first_s, last_s = marks[0].start_s, max(each.end_s for each in marks)
-    inside = Within((each.start_s, each.end_s) for each in marks)
+    first_s, last_s = marks[0].start_s, max(span.end_s for span in marks)
+    inside = Within((span.start_s, span.end_s) for span in marks)
     asked_s = when_asked(timeline)
 
     def of_host(events: tuple[E, ...]) -> tuple[E, ...]:
-        return tuple(each for each in events if each.start_s in inside)
+        return tuple(event for event in events if event.start_s in inside)
 
-    launches = tuple(each for each in timeline.launches if asked_s(each) in inside)
-    copies = tuple(each for each in timeline.copies if asked_s(each) in inside)
-    before_s = max((each.end_s for each in timeline.work if asked_s(each) < first_s), default=first_s)
-    first_work_s = min((each.start_s for each in (*launches, *copies)), default=first_s)
+    launches = tuple(launch for launch in timeline.launches if asked_s(launch) in inside)
+    copies = tuple(copy for copy in timeline.copies if asked_s(copy) in inside)
+    before_s = max((piece.end_s for piece in timeline.work if asked_s(piece) < first_s), default=first_s)
+    first_work_s = min((piece.start_s for piece in (*launches, *copies)), default=first_s)
     return replace(
         timeline,
         start_s=max(first_s, min(before_s, first_work_s)),
-        end_s=max([last_s, *(each.end_s for each in launches), *(each.end_s for each in copies)]),
+        end_s=max([last_s, *(launch.end_s for launch in launches), *(copy.end_s for copy in copies)]),
         calls=len(marks),
         launches=launches,
         copies=copies,
@@ -216,6 +216,6 @@ def between(timeline: Timeline, mark: str, skip: int = 0) -> Timeline:
         api_calls=of_host(timeline.api_calls),
         operators=of_host(timeline.operators),
         ranges=of_host(timeline.ranges),
-        allocations=tuple(each for each in timeline.allocations if each.at_s in inside),
+        allocations=tuple(allocation for allocation in timeline.allocations if allocation.at_s in inside),
         overheads=of_host(timeline.overheads),
     )

@@ -47,11 +47,11 @@ def host_busy(timeline: Timeline) -> list[Interval]:
 
 
 def _union(timeline: Timeline, events: Iterable[TimedEvent]) -> list[Interval]:
-    return intersection(union((each.start_s, each.end_s) for each in events), [(timeline.start_s, timeline.end_s)])
+    return intersection(union((event.start_s, event.end_s) for event in events), [(timeline.start_s, timeline.end_s)])
 
 
 def _sum(events: Iterable[TimedEvent]) -> float:
-    return fsum(each.duration_s for each in events)
+    return fsum(event.duration_s for event in events)
 
 
 # -- by kernel, by copy, by operator -------------------------------------------------------------------------------------
@@ -69,19 +69,19 @@ def by_copy(timeline: Timeline) -> tuple[KernelUse, ...]:
 
 def _by_name(timeline: Timeline, work: Iterable[DeviceWork]) -> tuple[KernelUse, ...]:
     groups: dict[str, list[DeviceWork]] = defaultdict(list)
-    for each in work:
-        groups[each.name].append(each)
+    for piece in work:
+        groups[piece.name].append(piece)
     # A graph's kernels share the call that launched it: each bears its part.
     shared: dict[int, int] = defaultdict(int)
-    for each in timeline.work:
-        if each.correlation is not None:
-            shared[each.correlation] += 1
-    asked = {each.correlation: each.duration_s for each in timeline.api_calls if each.correlation is not None}
+    for piece in timeline.work:
+        if piece.correlation is not None:
+            shared[piece.correlation] += 1
+    asked = {call.correlation: call.duration_s for call in timeline.api_calls if call.correlation is not None}
     # Where operators are recorded, they say what a kernel is for, and its short name is enough.
     told = labels(name for name, group in groups.items() if not group[0].operators)
     uses = []
     for name, group in groups.items():
-        longest = max(group, key=lambda each: each.duration_s)
+        longest = max(group, key=lambda piece: piece.duration_s)
         launch = longest if isinstance(longest, Launch) else None
         uses.append(
             KernelUse(
@@ -89,7 +89,7 @@ def _by_name(timeline: Timeline, work: Iterable[DeviceWork]) -> tuple[KernelUse,
                 launches=len(group) / timeline.calls,
                 seconds=_sum(group) / timeline.calls,
                 host_s=fsum(asked.get(key, 0.0) / shared[key] for key in _correlations(group)) / timeline.calls,
-                bytes=sum(each.bytes for each in group if isinstance(each, Copy)) / timeline.calls,
+                bytes=sum(piece.bytes for piece in group if isinstance(piece, Copy)) / timeline.calls,
                 grid=launch.grid if launch else None,
                 block=launch.block if launch else None,
                 registers=launch.registers if launch else None,
@@ -105,14 +105,14 @@ def _by_name(timeline: Timeline, work: Iterable[DeviceWork]) -> tuple[KernelUse,
 
 
 def _correlations(group: Iterable[DeviceWork]) -> list[int]:
-    return [each.correlation for each in group if each.correlation is not None]
+    return [piece.correlation for piece in group if piece.correlation is not None]
 
 
 def by_api_call(timeline: Timeline) -> tuple[ApiUse, ...]:
     """The functions of CUDA that the host called, the one that takes longest first."""
     spent: dict[str, list[float]] = defaultdict(list)
-    for each in timeline.api_calls:
-        spent[each.name].append(each.duration_s)
+    for call in timeline.api_calls:
+        spent[call.name].append(call.duration_s)
     uses = [ApiUse(name, len(own) / timeline.calls, fsum(own) / timeline.calls) for name, own in spent.items()]
     return tuple(sorted(uses, key=lambda use: (-use.seconds, use.name)))
 
@@ -121,12 +121,12 @@ def by_operator(timeline: Timeline) -> tuple[OperatorUse, ...]:
     """The operators, ordered by self time on the device, then on the host."""
     sums: dict[str, list[float]] = defaultdict(lambda: [0.0] * 6)
     inner_s = _time_inside(timeline)
-    for index, each in enumerate(timeline.operators):
-        row = sums[each.name]
+    for index, operator in enumerate(timeline.operators):
+        row = sums[operator.name]
         row[0] += 1
-        if each.name not in each.path[:-1]:  # an operator that calls itself spends the time once
-            row[1] += each.duration_s
-        row[2] += each.duration_s - inner_s[index]
+        if operator.name not in operator.path[:-1]:  # an operator that calls itself spends the time once
+            row[1] += operator.duration_s
+        row[2] += operator.duration_s - inner_s[index]
     for work in timeline.work:
         for name in set(work.operators):
             sums[name][3] += work.duration_s
@@ -141,11 +141,11 @@ def _time_inside(timeline: Timeline) -> list[float]:
     """Of each operator, the time that the operators directly inside it take."""
     inside = [0.0] * len(timeline.operators)
     around: dict[int, list[int]] = defaultdict(list)
-    for index, each in enumerate(timeline.operators):
-        stack = around[each.thread]
-        del stack[max(0, len(each.path) - 1) :]  # as deep as the path says, so that equal times cannot mislead
+    for index, operator in enumerate(timeline.operators):
+        stack = around[operator.thread]
+        del stack[max(0, len(operator.path) - 1) :]  # as deep as the path says, so that equal times cannot mislead
         if stack:
-            inside[stack[-1]] += each.duration_s
+            inside[stack[-1]] += operator.duration_s
         stack.append(index)
     return inside
 
@@ -154,16 +154,16 @@ def by_range(timeline: Timeline, leave_out: str = "") -> tuple[PartUse, ...]:
     """The ranges that the program marked, the one with the most device time first. `leave_out` are those of that name."""
     asked_s, calls = when_asked(timeline), timeline.calls
     work = sorted(timeline.work, key=asked_s)
-    times = [asked_s(each) for each in work]
+    times = [asked_s(piece) for piece in work]
     ranges: dict[str, list[Interval]] = defaultdict(list)
-    for each in timeline.ranges:
-        if each.name != leave_out:
-            ranges[each.name].append((each.start_s, each.end_s))
+    for marked in timeline.ranges:
+        if marked.name != leave_out:
+            ranges[marked.name].append((marked.start_s, marked.end_s))
     uses = []
     for name, own in ranges.items():
         spans = [slice(bisect_left(times, start), bisect_right(times, end)) for start, end in union(own)]
-        inside = [each for span in spans for each in work[span]]
-        launches = sum(isinstance(each, Launch) for each in inside)
+        inside = [piece for span in spans for piece in work[span]]
+        launches = sum(isinstance(piece, Launch) for piece in inside)
         host_s = fsum(end - start for start, end in own)
         uses.append(PartUse(name, len(own) / calls, host_s / calls, _sum(inside) / calls, launches / calls))
     return tuple(sorted(uses, key=lambda use: (-use.device_s, -use.host_s, use.name)))
@@ -175,11 +175,9 @@ def by_range(timeline: Timeline, leave_out: str = "") -> tuple[PartUse, ...]:
 def gaps(timeline: Timeline, least_s: float = 0.0, most: int = LARGEST_GAPS) -> tuple[Gap, ...]:
     """The largest gaps, the largest first."""
     idle = complement(device_busy(timeline), timeline.start_s, timeline.end_s)
-    largest = sorted(
-        (each for each in idle if each[1] - each[0] >= least_s), key=lambda each: (each[0] - each[1], each)
-    )
-    by_end = {each.end_s: each.name for each in timeline.work}
-    by_start = {each.start_s: each.name for each in timeline.work}
+    largest = sorted((gap for gap in idle if gap[1] - gap[0] >= least_s), key=lambda gap: (gap[0] - gap[1], gap))
+    by_end = {piece.end_s: piece.name for piece in timeline.work}
+    by_start = {piece.start_s: piece.name for piece in timeline.work}
     return tuple(
         Gap(start, end - start, by_end.get(start, ""), by_start.get(end, ""), _host_during(timeline, start, end))
         for start, end in largest[:most]
@@ -188,11 +186,11 @@ def gaps(timeline: Timeline, least_s: float = 0.0, most: int = LARGEST_GAPS) -> 
 
 def _host_during(timeline: Timeline, start: float, end: float) -> str:
     """The outermost operator, or else the API call, that fills most of the interval; waiting counts before both."""
-    outermost = [each for each in timeline.operators if len(each.path) == 1]
+    outermost = [operator for operator in timeline.operators if len(operator.path) == 1]
     for events in (timeline.syncs, outermost, timeline.api_calls):
         spent: dict[str, float] = defaultdict(float)
-        for each in _before(events, end):
-            spent[each.name] += max(0.0, min(end, each.end_s) - max(start, each.start_s))
+        for event in _before(events, end):
+            spent[event.name] += max(0.0, min(end, event.end_s) - max(start, event.start_s))
         name = max(spent, key=lambda name: spent[name], default="")
         if name and spent[name] >= (end - start) / 2:
             return name
@@ -200,7 +198,7 @@ def _host_during(timeline: Timeline, start: float, end: float) -> str:
 
 
 def _before(events: Sequence[HostEvent], end: float) -> Sequence[HostEvent]:
-    return events[: bisect_left(events, end, key=lambda each: each.start_s)]
+    return events[: bisect_left(events, end, key=lambda event: event.start_s)]
 
 
 # -- memory and the bottleneck -------------------------------------------------------------------------------------------
@@ -208,14 +206,14 @@ def _before(events: Sequence[HostEvent], end: float) -> Sequence[HostEvent]:
 
 def memory(timeline: Timeline) -> MemoryUse | None:
     """None if no allocation was recorded, because profile_memory was off or there was none."""
-    found = [each for each in timeline.allocations if each.on_device]
-    if not found:
+    allocations = [allocation for allocation in timeline.allocations if allocation.on_device]
+    if not allocations:
         return None
-    before = found[0].allocated_bytes - found[0].bytes
+    before = allocations[0].allocated_bytes - allocations[0].bytes
     return MemoryUse(
-        peak_bytes=max(before, *(each.allocated_bytes for each in found)),
-        allocated_bytes=sum(each.bytes for each in found if each.bytes > 0),
-        left_bytes=found[-1].allocated_bytes - before,
+        peak_bytes=max(before, *(allocation.allocated_bytes for allocation in allocations)),
+        allocated_bytes=sum(allocation.bytes for allocation in allocations if allocation.bytes > 0),
+        left_bytes=allocations[-1].allocated_bytes - before,
     )
 
 
@@ -228,10 +226,10 @@ def bottleneck(timeline: Timeline, call: Totals | None = None) -> Bottleneck | N
     if span_s <= 0:
         return None
     kernels, copied = by_kernel(timeline)[:1], by_copy(timeline)[:1]
-    found = [Bottleneck("kernel", use.name, use.seconds / span_s) for use in kernels]
-    found += [Bottleneck("copies", use.name, use.seconds / span_s) for use in copied]
-    if found:
-        found.append(Bottleneck("idle", "the device waits for the host", call.idle_s / span_s))
+    candidates = [Bottleneck("kernel", use.name, use.seconds / span_s) for use in kernels]
+    candidates += [Bottleneck("copies", use.name, use.seconds / span_s) for use in copied]
+    if candidates:
+        candidates.append(Bottleneck("idle", "the device waits for the host", call.idle_s / span_s))
     else:
-        found = [Bottleneck("operator", use.name, use.own_host_s / span_s) for use in by_operator(timeline)]
-    return max(found, key=lambda each: each.share, default=None)
+        candidates = [Bottleneck("operator", use.name, use.own_host_s / span_s) for use in by_operator(timeline)]
+    return max(candidates, key=lambda candidate: candidate.share, default=None)

@@ -42,18 +42,18 @@ class Anchors:
 
     def __init__(
         self,
-        found: Iterable[Remeasured],
+        remeasured: Iterable[Remeasured],
         settings: Settings,
         confirmed: Mapping[tuple[str, str, str], Sequence[Confirmation]] | None = None,
         releases: Collection[str] = (),
     ) -> None:
         self._settings, self._confirmed, self._releases = settings, confirmed or {}, releases
         self._again: dict[str, dict[Key, list[Again]]] = {}
-        for each in found:
-            sha = each.recorded.commit_sha
-            for series in series_of([(sha, [each.recorded])], settings):
+        for anchor in remeasured:
+            sha = anchor.recorded.commit_sha
+            for series in series_of([(sha, [anchor.recorded])], settings):
                 of_name = self._again.setdefault(series.case.name, {})
-                again = Again(sha, each.beside, series.rounds[0], series.runs.get(0, ()), series.cards.get(0, ()))
+                again = Again(sha, anchor.beside, series.rounds[0], series.runs.get(0, ()), series.cards.get(0, ()))
                 of_name.setdefault(key_of(series), []).append(again)
 
     def of(self, name: str) -> Mapping[Key, Sequence[Again]]:
@@ -62,30 +62,32 @@ class Anchors:
 
     def confirmed(self, name: str) -> list[tuple[tuple[str, str, str], Sequence[Confirmation]]]:
         """What was confirmed of a benchmark."""
-        return [(key, each) for key, each in self._confirmed.items() if key[1].partition("(")[0] == name]
+        return [
+            (key, confirmations) for key, confirmations in self._confirmed.items() if key[1].partition("(")[0] == name
+        ]
 
     def changes_of(self, series: Series) -> tuple[ChangePoint, ...]:
         """The change points of the series, with what was confirmed of them; see `with_anchors`."""
         known = self._confirmed.get((series.machine, str(series.case), series.metric.name), ())
-        found = changes_of(series, self._settings, known, self._releases)
+        points = changes_of(series, self._settings, known, self._releases)
         again = self.of(series.case.name).get(key_of(series), ())
-        if not found or not again or series.corrected:  # then what the machine did is out of it already
-            return found
-        return with_anchors(found, series, anchors_of(series, again), self._settings)
+        if not points or not again or series.corrected:  # then what the machine did is out of it already
+            return points
+        return with_anchors(points, series, anchors_of(series, again), self._settings)
 
 
 def key_of(series: Series) -> Key:
     return series.machine, series.environment, series.device, series.case, series.metric.name
 
 
-def anchors_of(series: Series, found: Iterable[Again]) -> tuple[Anchor, ...]:
+def anchors_of(series: Series, again: Iterable[Again]) -> tuple[Anchor, ...]:
     """The anchors of one series, with their values of when they were new. Left out are commits without a result then, and those
     that another card measured then: a difference of cards says nothing about the machine."""
     then = _by_commit(series)
     cards = {series.commits[place]: its for place, its in series.cards.items()}
     return tuple(
         Anchor(sha, beside, then[sha], now, runs)
-        for sha, beside, now, runs, own in found
+        for sha, beside, now, runs, own in again
         if then.get(sha) and cards.get(sha, own) == own
     )
 
@@ -95,7 +97,7 @@ def _by_commit(series: Series) -> dict[str, tuple[float, ...]]:
 
 
 def with_anchors(
-    found: Sequence[ChangePoint],
+    points: Sequence[ChangePoint],
     series: Series,
     anchors: Sequence[Anchor],
     settings: Settings,
@@ -107,11 +109,11 @@ def with_anchors(
     values of zero or commits that the series does not have.
     """
     rule, place = series_rule(series, settings), {sha: i for i, sha in enumerate(series.commits)}
-    known = [each for each in anchors if each.commit in place and each.beside in place]
-    moves = [(each, move) for each in known if (move := _move(each, settings)) is not None]
-    moves.sort(key=lambda each: place[each[0].commit])
+    known = [anchor for anchor in anchors if anchor.commit in place and anchor.beside in place]
+    moves = [(anchor, move) for anchor in known if (move := _move(anchor, settings)) is not None]
+    moves.sort(key=lambda moved: place[moved[0].commit])
     done = []
-    for change in found:
+    for change in points:
         over = [
             (anchor, move)
             for anchor, move in moves
@@ -128,7 +130,7 @@ def anchor_check(
     beside: Commit,
     label: str,
     recorded_at: float | None,
-    found: Iterable[tuple[Series, Anchor]],
+    anchored: Iterable[tuple[Series, Anchor]],
     settings: Settings,
 ) -> AnchorCheck:
     """What the values of one anchor say, each with the series that it is of.
@@ -137,7 +139,7 @@ def anchor_check(
     A few rounds seldom prove that of a small drift. So the times are also taken together: where the interval of their geometric
     mean over at least `FEWEST_TOGETHER` cases leaves out 1, and it is off by `settings.change_threshold` or more, it has too.
     """
-    seen = [(series, held) for series, anchor in found if (held := _against(anchor, settings)) is not None]
+    seen = [(series, held) for series, anchor in anchored if (held := _against(anchor, settings)) is not None]
     moved = [
         Move(series.case, series.metric, held.ratio, held.p)
         for series, held in seen
@@ -154,7 +156,7 @@ def anchor_check(
         within=max((abs(held.ratio - 1) for _, held in seen), default=None),
         moved=tuple(moved),
         together=together,
-        drifted=together is not None or any(each.p < settings.alpha / len(seen) for each in moved),
+        drifted=together is not None or any(move.p < settings.alpha / len(seen) for move in moved),
     )
 
 
@@ -169,8 +171,8 @@ def _together(ratios: Sequence[float], settings: Settings) -> tuple[float, float
 
 def _move(anchor: Anchor, settings: Settings) -> Welch | None:
     """How an anchor moved; None where it did not, or where nobody can tell."""
-    found = _against(anchor, settings)
-    return found if found is not None and _moved(found, settings) else None
+    test = _against(anchor, settings)
+    return test if test is not None and _moved(test, settings) else None
 
 
 def _against(anchor: Anchor, settings: Settings) -> Welch | None:
@@ -180,8 +182,8 @@ def _against(anchor: Anchor, settings: Settings) -> Welch | None:
     return welch(anchor.then, anchor.now, settings.confidence)
 
 
-def _moved(found: Welch, settings: Settings) -> bool:
-    return found.p is not None and found.p < settings.alpha and _listed(found.ratio, settings)
+def _moved(test: Welch, settings: Settings) -> bool:
+    return test.p is not None and test.p < settings.alpha and _listed(test.ratio, settings)
 
 
 def _listed(ratio: float, settings: Settings) -> bool:

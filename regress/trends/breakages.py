@@ -18,24 +18,24 @@ def breakages_of(every: Iterable[Series], commits: Sequence[Commit]) -> tuple[Br
     that metric (a device time, if it has always waited for the device), it fails where nothing was measured.
     """
     groups: dict[tuple[object, ...], list[Series]] = {}
-    for each in every:
-        groups.setdefault((each.case, each.machine, each.environment, each.device), []).append(each)
-    found = []
+    for series in every:
+        groups.setdefault((series.case, series.machine, series.environment, series.device), []).append(series)
+    breakages = []
     for group in groups.values():
-        valued = {at for each in group for at, own in zip(each.at, each.rounds, strict=True) if own}
-        about = [each for each in group if each.primary]
+        valued = {at for series in group for at, own in zip(series.at, series.rounds, strict=True) if own}
+        about = [series for series in group if series.primary]
         failed = {
             at: kind
-            for each in about or group
-            for at, kind in zip(each.at, each.failures, strict=True)
+            for series in about or group
+            for at, kind in zip(series.at, series.failures, strict=True)
             if kind and (about or at not in valued)
         }
         worked = valued - failed.keys()
         if failed and worked and max(failed) > max(worked):
             good = max(worked)
             first = min(at for at in failed if at > good)
-            found.append(_breakage(group[0], commits, good, first, failed[first]))
-    return tuple(found)
+            breakages.append(_breakage(group[0], commits, good, first, failed[first]))
+    return tuple(breakages)
 
 
 def _breakage(series: Series, commits: Sequence[Commit], good: int, first: int, kind: str) -> Breakage:
@@ -52,17 +52,19 @@ def _breakage(series: Series, commits: Sequence[Commit], good: int, first: int, 
 
 def numberless(every: Sequence[Series]) -> set[Case]:
     """The cases of a benchmark that have never given a number, and failed at the newest commit they were run at."""
-    valued = {each.case for each in every if any(each.rounds)}
-    failing = {each.case for each in every if each.failures and each.failures[-1] not in ("", "skipped")}
+    valued = {series.case for series in every if any(series.rounds)}
+    failing = {series.case for series in every if series.failures and series.failures[-1] not in ("", "skipped")}
     return failing - valued
 
 
 def numbers_before(past: Past, without: Collection[str]) -> Numbers:
     """What gave a number at any of the commits, but for the benchmarks of these names."""
-    found: Numbers = {}
-    for name in (each for each in past.names if each not in without):
-        valued = [at for series in past.series(name) for at, each in zip(series.at, series.rounds, strict=True) if each]
+    numbers: Numbers = {}
+    for name in (known for known in past.names if known not in without):
+        valued = [
+            at for series in past.series(name) for at, rounds in zip(series.at, series.rounds, strict=True) if rounds
+        ]
         benchmark = past.benchmark(name) if valued else None
         if benchmark is not None:
-            found[name] = benchmark, min(valued)
-    return found
+            numbers[name] = benchmark, min(valued)
+    return numbers

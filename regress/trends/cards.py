@@ -57,17 +57,17 @@ def readings_of(at: int, way: Way, values: Values) -> list[Reading]:
     own: dict[tuple[str, str], list[float]] = {}
     for card, run, value in zip(values.cards, values.runs, values.values, strict=True):
         own.setdefault((card, run), []).append(value)
-    return [Reading(at, way, card, run, tuple(found)) for (card, run), found in own.items()]
+    return [Reading(at, way, card, run, tuple(own_values)) for (card, run), own_values in own.items()]
 
 
 def cards_of(readings: Iterable[Reading], ways: Mapping[int, Way]) -> dict[int, tuple[str, ...]]:
     """By place: the cards that have read its value in the way that counts there."""
-    found: dict[int, tuple[str, ...]] = {}
-    for each in readings:
-        before = found.get(each.at, ())
-        if each.way == ways.get(each.at) and each.card not in before:
-            found[each.at] = (*before, each.card)
-    return found
+    cards: dict[int, tuple[str, ...]] = {}
+    for reading in readings:
+        before = cards.get(reading.at, ())
+        if reading.way == ways.get(reading.at) and reading.card not in before:
+            cards[reading.at] = (*before, reading.card)
+    return cards
 
 
 @dataclass(frozen=True)
@@ -95,24 +95,24 @@ def kind_of(readings: Iterable[Reading], ways: Mapping[int, Way]) -> Kind:
     """The readings of several cards as one curve. `ways` are those that count, by place; values that have no logarithm are
     left as they were read."""
     by_way: dict[Way, list[Reading]] = {}
-    for each in readings:
-        if each.values and min(each.values) > 0:
-            by_way.setdefault(each.way, []).append(each)
+    for reading in readings:
+        if reading.values and min(reading.values) > 0:
+            by_way.setdefault(reading.way, []).append(reading)
     corrected: dict[int, Corrected] = {}
     apart: dict[int, str] = {}
     factors: dict[int, Mapping[str, float]] = {}
     for way, own in by_way.items():
-        if len({each.card for each in own}) < 2:
+        if len({reading.card for reading in own}) < 2:
             continue
         levels = _levels(own)
-        for at, (part, found) in levels.places.items():
+        for at, (part, value) in levels.places.items():
             if ways.get(at) == way:
                 if part.several:
-                    corrected[at] = found
+                    corrected[at] = value
                 if len(levels.parts) > 1:
                     apart[at] = ", ".join(sorted(part.logs))
                 factors[at] = part.factors
-    return Kind(corrected, apart, {card: each for at in sorted(factors) for card, each in factors[at].items()})
+    return Kind(corrected, apart, {card: factor for at in sorted(factors) for card, factor in factors[at].items()})
 
 
 class _Part(NamedTuple):
@@ -127,8 +127,8 @@ class _Part(NamedTuple):
 
     @property
     def factors(self) -> dict[str, float]:
-        found = {card: exp_or_inf(log) for card, log in self.logs.items()} if self.several else {}
-        return {card: factor for card, factor in found.items() if 0 < factor < math.inf}
+        factors = {card: exp_or_inf(log) for card, log in self.logs.items()} if self.several else {}
+        return {card: factor for card, factor in factors.items() if 0 < factor < math.inf}
 
 
 class _Levels(NamedTuple):
@@ -138,10 +138,10 @@ class _Levels(NamedTuple):
 
 def _levels(readings: Sequence[Reading]) -> _Levels:
     """The readings of one way, solved. Commits are items by their places, cards and jobs below zero."""
-    cards = {card: -1 - number for number, card in enumerate(dict.fromkeys(each.card for each in readings))}
+    cards = {card: -1 - number for number, card in enumerate(dict.fromkeys(reading.card for reading in readings))}
     logs: dict[tuple[int, str, str], list[float]] = {}
-    for each in readings:
-        logs.setdefault((each.at, each.card, each.run), []).extend(map(math.log, each.values))
+    for reading in readings:
+        logs.setdefault((reading.at, reading.card, reading.run), []).extend(map(math.log, reading.values))
     noise = _noise(logs.values())
     jobs_vary = _variance_of_jobs(logs, noise)
     ratios, jobs = [], dict[tuple[str, str], int]()
@@ -151,17 +151,17 @@ def _levels(readings: Sequence[Reading]) -> _Levels:
             job = jobs.setdefault((card, run), -1 - len(cards) - len(jobs))
         ratios.append(Ratio(at, job, statistics.median(own), len(own) / noise**2))
     ratios += [Ratio(job, cards[card], 0.0, 1 / jobs_vary) for (card, _), job in jobs.items()]
-    found = placed(ratios)
+    solved = placed(ratios)
     members: dict[int, list[str]] = {}
     for card, item in cards.items():
-        members.setdefault(found[item].to, []).append(card)
+        members.setdefault(solved[item].to, []).append(card)
     parts, level = dict[int, _Part](), dict[int, float]()
     for last, names in members.items():
-        level[last] = statistics.fmean(found[cards[card]].log for card in names)
-        parts[last] = _Part({card: level[last] - found[cards[card]].log for card in names})
+        level[last] = statistics.fmean(solved[cards[card]].log for card in names)
+        parts[last] = _Part({card: level[last] - solved[cards[card]].log for card in names})
     places = {}
     for at in {at for at, _, _ in logs}:
-        its = found[at]
+        its = solved[at]
         value = exp_or_inf(its.log - level[its.to])
         if 0 < value < math.inf:
             places[at] = parts[its.to], Corrected(value, its.error)
@@ -193,20 +193,20 @@ def _variance_of_jobs(logs: Mapping[tuple[int, str, str], Sequence[float]], nois
 def as_the_mean_card(rounds: Iterable[Round], every: Iterable[Series], side: str) -> list[Round]:
     """The rounds of a side as the mean card would have read them, by what these series say of their cards. They are of no card
     then, and of one session, so nothing is claimed by them. A round whose card is not known there is as it was."""
-    factors = {(each.case, each.metric.name): each.factors for each in every if each.factors}
-    found = []
-    for each in rounds:
-        case, card = Case(each.name, tuple(each.params)), str(each.facts.get("gpu_uuid", ""))
-        own = {name: factors[case, name][card] for name in each.values if card in factors.get((case, name), ())}
+    factors = {(series.case, series.metric.name): series.factors for series in every if series.factors}
+    done = []
+    for round in rounds:
+        case, card = Case(round.name, tuple(round.params)), str(round.facts.get("gpu_uuid", ""))
+        own = {name: factors[case, name][card] for name in round.values if card in factors.get((case, name), ())}
         if own:
             values = {
-                name: replace(value, value=value.value / own.get(name, 1.0)) for name, value in each.values.items()
+                name: replace(value, value=value.value / own.get(name, 1.0)) for name, value in round.values.items()
             }
-            facts = {name: fact for name, fact in each.facts.items() if name != "gpu_uuid"}
-            flags = [*each.flags, f"corrected for the card: {card}"]
-            each = replace(each, values=values, facts=facts, flags=flags, run=side)
-        found.append(each)
-    return found
+            facts = {name: fact for name, fact in round.facts.items() if name != "gpu_uuid"}
+            flags = [*round.flags, f"corrected for the card: {card}"]
+            round = replace(round, values=values, facts=facts, flags=flags, run=side)
+        done.append(round)
+    return done
 
 
 class Read(NamedTuple):
@@ -219,8 +219,8 @@ class Read(NamedTuple):
 
 def read_by(every: Iterable[Series]) -> list[Read]:
     """Of the times that cases are about, those that several cards have read."""
-    times = (each for each in every if each.primary and each.metric.kind == "time" and each.factors)
-    return [Read(each.machine, each.device, each.factors) for each in times]
+    times = (series for series in every if series.primary and series.metric.kind == "time" and series.factors)
+    return [Read(series.machine, series.device, series.factors) for series in times]
 
 
 class CardLevel(NamedTuple):
@@ -246,18 +246,18 @@ class CardLevel(NamedTuple):
 def card_levels(read: Iterable[Read], settings: Settings) -> list[CardLevel]:
     """The cards of each kind that has several."""
     logs: dict[tuple[str, str], dict[str, list[float]]] = {}
-    for each in read:
-        of_kind = logs.setdefault((each.machine, each.kind), {})
-        for card, factor in each.factors.items():
+    for record in read:
+        of_kind = logs.setdefault((record.machine, record.kind), {})
+        for card, factor in record.factors.items():
             of_kind.setdefault(card, []).append(math.log(factor))
-    found = []
+    levels = []
     for (machine, kind), cards in sorted(logs.items()):
         means = {card: statistics.fmean(own) for card, own in sorted(cards.items())}
         for card, mean in means.items():
-            others = [each for other, each in means.items() if other != card]
+            others = [other_mean for other, other_mean in means.items() if other != card]
             off = _is_off(mean, others, settings.change_threshold)
-            found.append(CardLevel(machine, kind, card, exp_or_inf(mean), len(others), off))
-    return found
+            levels.append(CardLevel(machine, kind, card, exp_or_inf(mean), len(others), off))
+    return levels
 
 
 def _is_off(log: float, others: Sequence[float], threshold: float) -> bool:

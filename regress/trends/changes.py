@@ -34,7 +34,7 @@ def changes_of(
     rule = series_rule(series, settings)
     effect = min(settings.change_threshold, rule.threshold)
     released = [at for at, sha in enumerate(series.commits) if sha in releases] if releases else []
-    found: list[tuple[int, ChangePoint]] = []
+    points: list[tuple[int, ChangePoint]] = []
     for way, own in series.by_way.items():
         values = [value for index in own if (value := series.curve[index]) is not None]
         places = [series.at[index] for index in own]
@@ -46,16 +46,16 @@ def changes_of(
         else:
             steps, passing = _steps(values, rounds, effect or settings.change_threshold, rule)
             changes = [_change(series.commits, places, step, rule, way) for step in steps]
-            changes = [_of_modes(each, step, values, rule) for each, step in zip(changes, steps, strict=True)]
+            changes = [_of_modes(point, step, values, rule) for point, step in zip(changes, steps, strict=True)]
         starts = [step.index for step in steps]
         if series.conditions:
             changes = _undisturbed(changes, starts, places, series, settings)
         changes = _confirmed(changes, _cards_over(starts, places, series), series, known)
         changes, ended = relapsed(changes, starts, [bisect_left(places, at + 1) - 1 for at in released], rule)
         changes = recovered(changes, ended, rule)
-        changes = undoing(passed(changes, [steps.index(each) for each in passing]), rule)
-        found += zip((places[start] for start in starts), changes, strict=True)
-    return tuple(each for _, each in sorted(found, key=lambda pair: pair[0]))
+        changes = undoing(passed(changes, [steps.index(step) for step in passing]), rule)
+        points += zip((places[start] for start in starts), changes, strict=True)
+    return tuple(point for _, point in sorted(points, key=lambda pair: pair[0]))
 
 
 FEWEST, FEWEST_EXACT = LEAST + 1, 2
@@ -82,13 +82,13 @@ def _steps(
     steps = changepoints(values, effect)
     if 0 in values:
         zeros = _zero_steps(rounds, rule)
-        told = {each.index for each in zeros}  # the step after zeros may also be one from the level before them
-        steps = sorted([*zeros, *(each for each in steps if each.index not in told)], key=lambda each: each.index)
+        told = {step.index for step in zeros}  # the step after zeros may also be one from the level before them
+        steps = sorted([*zeros, *(step for step in steps if step.index not in told)], key=lambda step: step.index)
     if any(not 0 < value < math.inf for value in values):
         return steps, []
-    found = [each for each in pairs(values, steps, effect) if rule.large(each[0].ratio)]
-    every = sorted([*steps, *(one for each in found for one in each)], key=lambda each: each.index)
-    return every, [each[0] for each in found if len(each) > 1]
+    large_pairs = [pair for pair in pairs(values, steps, effect) if rule.large(pair[0].ratio)]
+    every = sorted([*steps, *(one for pair in large_pairs for one in pair)], key=lambda step: step.index)
+    return every, [pair[0] for pair in large_pairs if len(pair) > 1]
 
 
 # -- several cards -------------------------------------------------------------------------------------------------------
@@ -109,12 +109,12 @@ def _cards_over(starts: Sequence[int], places: Sequence[int], series: Series) ->
 
 
 def _confirmed(
-    found: Sequence[ChangePoint], over: Sequence[int], series: Series, known: Sequence[Confirmation]
+    points: Sequence[ChangePoint], over: Sequence[int], series: Series, known: Sequence[Confirmation]
 ) -> list[ChangePoint]:
     """The changes, by how many cards each takes, with what pairs that were measured in turn say. A model of what cards add may
     be wrong, and a pair needs none: without one, what was seen over several cards is tentative."""
     doubtful = [
-        replace(each, state="tentative") if cards > 1 else each for each, cards in zip(found, over, strict=True)
+        replace(point, state="tentative") if cards > 1 else point for point, cards in zip(points, over, strict=True)
     ]
     done = list(with_confirmations(doubtful, series, known)) if known else doubtful
     for at, cards in enumerate(over):
@@ -127,7 +127,7 @@ def _confirmed(
 
 def why_tentative(point: ChangePoint) -> str:
     """Why a tentative change is not sure."""
-    return next((each for each in point.reasons if each.startswith(OVER)), "too few results at the new level")
+    return next((reason for reason in point.reasons if reason.startswith(OVER)), "too few results at the new level")
 
 
 # -- two modes -----------------------------------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ def _of_modes(change: ChangePoint, step: Step, values: Sequence[float], rule: Ru
     if not change.large or change.ratio is None:
         return change
     sides = values[max(0, step.index - AROUND) : step.index], values[step.index : step.index + AROUND]
-    before, after = ([each for each in side if each > 0] for side in sides)
+    before, after = ([value for value in side if value > 0] for side in sides)
     modes = two_modes(before, after)
     if modes is not None and rule.large(modes.apart) and not rule.large(modes.ratio):
         known = min(modes.base_high, modes.base - modes.base_high)
@@ -166,9 +166,9 @@ def _to_and_fro(before: Sequence[float], after: Sequence[float], step: Step) -> 
     """The levels before and after the step as modes, if the series alternates between them."""
     low, high = sorted((step.before, step.after))
     places = [math.log(value / low) / math.log(high / low) for value in (*before, *after)]
-    upper = [each > 0.5 for each in places]
+    upper = [place > 0.5 for place in places]
     runs = 1 + sum(one != other for one, other in itertools.pairwise(upper))
-    if runs < FEWEST_RUNS or sum(0.33 < each < 0.67 for each in places) > BETWEEN * len(places):
+    if runs < FEWEST_RUNS or sum(0.33 < place < 0.67 for place in places) > BETWEEN * len(places):
         return None
     n = len(before)
     return Modes(low, high, sum(upper[:n]), n, sum(upper[n:]), len(after), 1.0)
@@ -197,7 +197,7 @@ def _exact_steps(values: Sequence[float], effect: float) -> list[Step]:
 def _zero_steps(rounds: Sequence[Sequence[float]], rule: Rule) -> list[Step]:
     """The changes from zero or to it that the rule of a check would claim, by all rounds of the results that are zero in a row,
     or are not."""
-    groups = itertools.groupby(enumerate(rounds), key=lambda each: median(each[1]) == 0)
+    groups = itertools.groupby(enumerate(rounds), key=lambda item: median(item[1]) == 0)
     inside = [list(group) for _, group in groups]
     runs = [(group[0][0], [value for _, own in group for value in own]) for group in inside]
     steps = []
@@ -211,7 +211,7 @@ def _zero_steps(rounds: Sequence[Sequence[float]], rule: Rule) -> list[Step]:
 
 
 def _undisturbed(
-    found: Sequence[ChangePoint], starts: Sequence[int], places: Sequence[int], series: Series, settings: Settings
+    points: Sequence[ChangePoint], starts: Sequence[int], places: Sequence[int], series: Series, settings: Settings
 ) -> list[ChangePoint]:
     """The changes; one whose levels were measured under circumstances that forbid a claim is not large, and says why."""
     borders = [0, *starts, len(places)]
@@ -220,7 +220,7 @@ def _undisturbed(
         for low, high in itertools.pairwise(borders)
     ]
     done = []
-    for point, before, after in zip(found, levels, levels[1:], strict=False):
+    for point, before, after in zip(points, levels, levels[1:], strict=False):
         doubts = disturbances(before, after, settings, ("before", "after"))
         done.append(replace(point, large=False, reasons=(*point.reasons, *doubts)) if doubts else point)
     return done

@@ -36,14 +36,16 @@ class Link(NamedTuple):
 def links_of(at: int, rounds: Iterable[Round]) -> dict[str, list[Link]]:
     """By metric: what the rounds of the commit at that place say of it and others that they took windows in turn with."""
     pairs: dict[tuple[str, str], list[Against]] = {}
-    for each in (against for round in rounds for against in round.against):
-        if abs(each.log_ratio) <= LARGEST_LOG_RATIO and 0 <= each.error < math.inf:
-            pairs.setdefault((each.metric, each.commit), []).append(each)
-    found: dict[str, list[Link]] = {}
+    for against in (against for round in rounds for against in round.against):
+        if abs(against.log_ratio) <= LARGEST_LOG_RATIO and 0 <= against.error < math.inf:
+            pairs.setdefault((against.metric, against.commit), []).append(against)
+    links: dict[str, list[Link]] = {}
     for (metric, commit), own in pairs.items():
-        weight = sum(1 / (each.error**2 + BETWEEN_PAIRS**2) for each in own)
-        found.setdefault(metric, []).append(Link(at, commit, statistics.median(each.log_ratio for each in own), weight))
-    return found
+        weight = sum(1 / (against.error**2 + BETWEEN_PAIRS**2) for against in own)
+        links.setdefault(metric, []).append(
+            Link(at, commit, statistics.median(against.log_ratio for against in own), weight)
+        )
+    return links
 
 
 class Placed(NamedTuple):
@@ -58,9 +60,9 @@ class Placed(NamedTuple):
 def placed(ratios: Sequence[Ratio]) -> dict[int, Placed]:
     """By item, of all that stand in a ratio."""
     weights: dict[int, float] = {}
-    for each in ratios:
-        for item in (each.item, each.to):
-            weights[item] = weights.get(item, 0.0) + each.weight
+    for ratio in ratios:
+        for item in (ratio.item, ratio.to):
+            weights[item] = weights.get(item, 0.0) + ratio.weight
     return {item: Placed(log, last, weights[item] ** -0.5) for item, (log, last) in values_from(ratios).items()}
 
 
@@ -70,9 +72,9 @@ def corrected(
     """By place: the corrected value of each commit that is linked with another one measured in the same way. `values` are those
     that were read, `places` those of the commits by hash."""
     ratios = [
-        Ratio(each.at, other, each.log_ratio, each.weight)
-        for each in links
-        if (other := places.get(each.commit, -1)) in values and each.at in values and ways[each.at] == ways[other]
+        Ratio(link.at, other, link.log_ratio, link.weight)
+        for link in links
+        if (other := places.get(link.commit, -1)) in values and link.at in values and ways[link.at] == ways[other]
     ]
-    found = ((at, values[its.to] * exp_or_inf(its.log), its.error) for at, its in placed(ratios).items())
-    return {at: Corrected(value, error) for at, value, error in found if 0 < value < math.inf}
+    every = ((at, values[its.to] * exp_or_inf(its.log), its.error) for at, its in placed(ratios).items())
+    return {at: Corrected(value, error) for at, value, error in every if 0 < value < math.inf}

@@ -34,7 +34,7 @@ def drifts(
     `release` is a full hash among the commits of the series, whose last commit is the one that is judged; its newest result,
     or the nearest before it, speaks. `again` is what was measured again of the benchmark.
     """
-    found: list[Comparison] = []
+    comparisons: list[Comparison] = []
     unknown = 0
     for series in every:
         if gating(series, every) is not None or not any(series.rounds):
@@ -43,8 +43,8 @@ def drifts(
         if drifted is None:
             unknown += 1
         else:
-            found.append(drifted)
-    return found, unknown
+            comparisons.append(drifted)
+    return comparisons, unknown
 
 
 def _measured_again(
@@ -53,15 +53,15 @@ def _measured_again(
     """By the newest of the commits that the release was measured again beside."""
     place = {sha: index for index, sha in _results(series)}
     own = [
-        each
-        for each in anchors_of(series, again.get(key_of(series), ()))
-        if each.commit == release and each.now and place.get(each.beside, -1) > place[release]
+        anchor
+        for anchor in anchors_of(series, again.get(key_of(series), ()))
+        if anchor.commit == release and anchor.now and place.get(anchor.beside, -1) > place[release]
     ]
     if not own:
         return None
-    newest = max(own, key=lambda each: place[each.beside])
-    found = drift(series, newest, settings)
-    return replace(found, reasons=(*found.reasons, f"measured again beside {newest.beside[:8]}"))
+    newest = max(own, key=lambda anchor: place[anchor.beside])
+    comparison = drift(series, newest, settings)
+    return replace(comparison, reasons=(*comparison.reasons, f"measured again beside {newest.beside[:8]}"))
 
 
 def _recorded(series: Series, release: str, settings: Settings) -> Comparison | None:
@@ -72,12 +72,12 @@ def _recorded(series: Series, release: str, settings: Settings) -> Comparison | 
     last = max((index for own in series.by_way.values() for index in own), default=None)
     if first is None or last is None or first >= last or series.ways[first] != series.ways[last]:
         return None
-    steps = {series.commits.index(each.first) for each in changes_of(series, settings)}
+    steps = {series.commits.index(point.first) for point in changes_of(series, settings)}
     base, head = (_level(series, end, steps) for end in (first, last))
-    head = [each for each in head if each > first]
-    found = _judged(series, _taken(series, base), _taken(series, head), settings)
+    head = [index for index in head if index > first]
+    comparison = _judged(series, _taken(series, base), _taken(series, head), settings)
     words = " and ".join(f"{len(end)} commit{'s' * (len(end) > 1)}" for end in (base, head))
-    return replace(found, reasons=(*found.reasons, f"as recorded of {words}"))
+    return replace(comparison, reasons=(*comparison.reasons, f"as recorded of {words}"))
 
 
 def _level(series: Series, end: int, steps: set[int]) -> list[int]:
@@ -86,7 +86,7 @@ def _level(series: Series, end: int, steps: set[int]) -> list[int]:
     own = [end]
     if series.at[end] in series.beside:
         return own
-    before = [each for each in series.by_way[series.ways[end]] if each < end]
+    before = [index for index in series.by_way[series.ways[end]] if index < end]
     while before and len(own) < WINDOW and series.at[own[-1]] not in steps:
         own.append(before.pop())
     return own
@@ -101,10 +101,12 @@ class Rounds(NamedTuple):
 
 def _taken(series: Series, own: Sequence[int]) -> Rounds:
     """The rounds of these items of the columns."""
-    found = [
-        (value, run) for each in own for value, run in zip(series.curve_rounds[each], _runs(series, each), strict=True)
+    taken = [
+        (value, run)
+        for index in own
+        for value, run in zip(series.curve_rounds[index], _runs(series, index), strict=True)
     ]
-    return Rounds(*zip(*found, strict=True))
+    return Rounds(*zip(*taken, strict=True))
 
 
 def _runs(series: Series, index: int) -> tuple[str, ...]:
@@ -150,20 +152,20 @@ def _judged(series: Series, base: Rounds, head: Rounds, settings: Settings) -> C
         return _settled(comparison, verdict, reason, draws.note)
     if exact:
         ratio = draws.head[0] / draws.base[0]
-        found = Welch(ratio, ratio, ratio)
+        test = Welch(ratio, ratio, ratio)
     else:
-        found = welch(draws.base, draws.head, settings.confidence)
-    if found.low is None or found.high is None:
-        return _settled(replace(comparison, ratio=found.ratio), Verdict.UNDECIDED, "n = 1", draws.note)
+        test = welch(draws.base, draws.head, settings.confidence)
+    if test.low is None or test.high is None:
+        return _settled(replace(comparison, ratio=test.ratio), Verdict.UNDECIDED, "n = 1", draws.note)
     verdict, reason = rule.decide(
-        found.ratio,
-        found.low,
-        found.high,
-        significant=exact or (found.p is not None and found.p < settings.alpha),
+        test.ratio,
+        test.low,
+        test.high,
+        significant=exact or (test.p is not None and test.p < settings.alpha),
         level=math.sqrt(sides[0].center) * math.sqrt(sides[1].center),
         spread=max(side.spread for side in sides),
     )
-    done = replace(comparison, p=found.p, ratio=found.ratio, low=found.low, high=found.high)
+    done = replace(comparison, p=test.p, ratio=test.ratio, low=test.low, high=test.high)
     return _settled(done, verdict, reason, draws.note)
 
 

@@ -54,8 +54,8 @@ def events_on(project: Project, line: Sequence[Commit], names: Collection[str] |
     past = past_of(config.results_dir, project.cache, line, config.settings, machine)
     again, releases = Store(config.results_dir).anchors(machine), project.repository.releases_in(line)
     anchors = Anchors(again, config.settings, confirmed_in(project.cache), releases)
-    by_sha = {each.sha: each for each in line}
-    found: list[Changed] = []
+    by_sha = {commit.sha: commit for commit in line}
+    changes: list[Changed] = []
     broken: list[Breakage] = []
     never: set[Case] = set()
     read: list[Read] = []
@@ -71,16 +71,16 @@ def events_on(project: Project, line: Sequence[Commit], names: Collection[str] |
         for series in every:
             if series.primary and any(series.rounds):
                 latest = series.at[-1], lacking(series)
-                newest[series.case] = max(latest, newest.get(series.case, latest), key=lambda each: (each[0], -each[1]))
+                newest[series.case] = max(latest, newest.get(series.case, latest), key=lambda end: (end[0], -end[1]))
             at = gating(series, every)
             if at is None or at:
                 points = anchors.changes_of(series)
                 points = entries.of_changes(series, points) if entries is not None else points
-                found += [_changed(series, each, by_sha) for each in that_gate(points, at)]
-    place = {each.sha: at for at, each in enumerate(line)}
+                changes += [_changed(series, point, by_sha) for point in that_gate(points, at)]
+    place = {commit.sha: at for at, commit in enumerate(line)}
     return Events(
-        tuple(sorted(found, key=lambda each: place[each.point.first])),
-        tuple(sorted(broken, key=lambda each: place[each.first.sha])),
+        tuple(sorted(changes, key=lambda change: place[change.point.first])),
+        tuple(sorted(broken, key=lambda breakage: place[breakage.first.sha])),
         numberless=frozenset(never),
         cards=tuple(card_levels(read, config.settings)),
         lacking={case: lacks for case, (_, lacks) in newest.items()},
@@ -91,17 +91,17 @@ def events_in(
     project: Project, histories: Sequence[Sequence[Commit]], names: Collection[str] | None, machine: str | None
 ) -> Events:
     """The same for several histories with a common part: an event of that part is listed once, as the first history has it."""
-    first, *others = [events_on(project, each, names, machine) for each in histories]
-    known = {each.sha for each in histories[0]}
-    for found, history in zip(others, histories[1:], strict=True):
+    first, *others = [events_on(project, history, names, machine) for history in histories]
+    known = {history.sha for history in histories[0]}
+    for other, history in zip(others, histories[1:], strict=True):
         first = Events(
-            (*first.changes, *(each for each in found.changes if each.point.first not in known)),
-            (*first.breakages, *(each for each in found.breakages if each.first.sha not in known)),
-            numberless=(first.numberless - found.lacking.keys()) | (found.numberless - first.lacking.keys()),
-            lacking={**found.lacking, **first.lacking},
-            cards=first.cards or found.cards,
+            (*first.changes, *(change for change in other.changes if change.point.first not in known)),
+            (*first.breakages, *(breakage for breakage in other.breakages if breakage.first.sha not in known)),
+            numberless=(first.numberless - other.lacking.keys()) | (other.numberless - first.lacking.keys()),
+            lacking={**other.lacking, **first.lacking},
+            cards=first.cards or other.cards,
         )
-        known.update(each.sha for each in history)
+        known.update(commit.sha for commit in history)
     return first
 
 
@@ -111,17 +111,17 @@ def by_history(
     """Each history with those of the changes that it tells, see `events_in`."""
     known: set[str] = set()
     for history in histories:
-        own = {each.sha for each in history} - known
+        own = {commit.sha for commit in history} - known
         known |= own
-        yield history, [each for each in changes if each.point.first in own]
+        yield history, [change for change in changes if change.point.first in own]
 
 
-def with_shifts(project: Project, histories: Sequence[Sequence[Commit]], found: Events) -> Events:
+def with_shifts(project: Project, histories: Sequence[Sequence[Commit]], events: Events) -> Events:
     """The same, with those of the changes that are one event."""
     shifts = [
-        each for history, own in by_history(found.changes, histories) for each in shifts_in(project, history, own)
+        shift for history, own in by_history(events.changes, histories) for shift in shifts_in(project, history, own)
     ]
-    return replace(found, shifts=tuple(shifts))
+    return replace(events, shifts=tuple(shifts))
 
 
 def _changed(series: Series, point: ChangePoint, commits: dict[str, Commit]) -> Changed:
@@ -136,21 +136,21 @@ def anchors_beside(
     oldest first. Of one that shows nothing else, nothing is said."""
     config = project.config
     store = Store(config.results_dir)
-    again = [each for each in store.anchors(machine) if each.beside == beside.sha]
+    again = [anchor for anchor in store.anchors(machine) if anchor.beside == beside.sha]
     anchors, past = (
         Anchors(again, config.settings),
         past_of(config.results_dir, project.cache, line, config.settings, machine),
     )
-    found: dict[str, list[tuple[Series, Anchor]]] = {each.recorded.commit_sha: [] for each in again}
+    by_commit: dict[str, list[tuple[Series, Anchor]]] = {anchor.recorded.commit_sha: [] for anchor in again}
     corrected: set[str] = set()
-    for name in (each for each in past.names if each in names):
+    for name in (known for known in past.names if known in names):
         every = past.series(name)
-        for series in (each for each in every if gating(each, every) is None):
+        for series in (one_series for one_series in every if gating(one_series, every) is None):
             for anchor in anchors_of(series, anchors.of(name).get(key_of(series), ())):
                 if series.corrected:
                     corrected.add(anchor.commit)
                 else:
-                    found[anchor.commit].append((series, anchor))
+                    by_commit[anchor.commit].append((series, anchor))
     tags = project.repository.releases_in(line)
     return [
         anchor_check(
@@ -158,17 +158,17 @@ def anchors_beside(
             beside,
             ", ".join(tags.get(commit.sha, ())),
             _recorded_at(store, commit.sha, machine),
-            found[commit.sha],
+            by_commit[commit.sha],
             config.settings,
         )
         for commit in line
-        if found.get(commit.sha) or commit.sha in found.keys() - corrected
+        if by_commit.get(commit.sha) or commit.sha in by_commit.keys() - corrected
     ]
 
 
 def _recorded_at(store: Store, sha: str, machine: str) -> float | None:
-    rounds = [round for each in store.load(sha, machine).recorded for round in each.rounds if round.values]
-    return min((each.started_at for each in rounds if each.started_at), default=None)
+    rounds = [round for recorded in store.load(sha, machine).recorded for round in recorded.rounds if round.values]
+    return min((round.started_at for round in rounds if round.started_at), default=None)
 
 
 def marked_new(before: Events, after: Events) -> Events:
@@ -177,61 +177,66 @@ def marked_new(before: Events, after: Events) -> Events:
     What was tentative or small and is open now is new: it has not been reported as a regression.
     """
     known: dict[tuple[object, ...], list[Changed]] = {}
-    for each in before.changes:
-        known.setdefault(_series(each), []).append(each)
+    for change in before.changes:
+        known.setdefault(_series(change), []).append(change)
     return replace(
         after,
         changes=tuple(
-            replace(each, new=not any(_same(old, each) for old in known.get(_series(each), ())))
-            for each in after.changes
+            replace(change, new=not any(_same(old, change) for old in known.get(_series(change), ())))
+            for change in after.changes
         ),
         breakages=tuple(
-            replace(each, new=each.acknowledged is None and not any(_is_it(old, each) for old in before.breakages))
-            for each in after.breakages
+            replace(
+                breakage,
+                new=breakage.acknowledged is None and not any(_is_it(old, breakage) for old in before.breakages),
+            )
+            for breakage in after.breakages
         ),
         numberless=after.numberless - before.numberless,
     )
 
 
-def with_failures(project: Project, found: Sequence[Breakage]) -> tuple[Breakage, ...]:
+def with_failures(project: Project, breakages: Sequence[Breakage]) -> tuple[Breakage, ...]:
     """The same, each with what it said at its first commit without a number."""
     store, said = Store(project.config.results_dir), dict[tuple[object, ...], Failure]()
-    for sha in {each.first.sha for each in found}:
+    for sha in {breakage.first.sha for breakage in breakages}:
         for recorded in store.load(sha).recorded:
-            for each in recorded.rounds:
-                if each.failure is not None:
-                    case = Case(each.name, tuple(each.params))
-                    said[sha, recorded.machine.name, recorded.environment, case] = each.failure
+            for round in recorded.rounds:
+                if round.failure is not None:
+                    case = Case(round.name, tuple(round.params))
+                    said[sha, recorded.machine.name, recorded.environment, case] = round.failure
     return tuple(
         replace(one, failure=said.get((one.first.sha, one.machine, one.environment, one.case), one.failure))
-        for one in found
+        for one in breakages
     )
 
 
 def shifts_in(project: Project, line: Sequence[Commit], changes: Sequence[Changed]) -> tuple[Shift, ...]:
     """Which of these changes, all that a machine has, are one event: by what the other places say of the same benchmarks."""
-    own = [each for each in changes if each.point.large]
-    if len({each.case.name for each in own}) < FEWEST:
+    own = [change for change in changes if change.point.large]
+    if len({change.case.name for change in own}) < FEWEST:
         return ()
-    config, place = project.config, {each.sha: at for at, each in enumerate(line)}
+    config, place = project.config, {commit.sha: at for at, commit in enumerate(line)}
     past = past_of(config.results_dir, project.cache, line, config.settings)
     anchors = Anchors(Store(config.results_dir).anchors(), config.settings, confirmed_in(project.cache))
     moved: list[Moved] = []
-    names = {each.case.name for each in own}
+    names = {change.case.name for change in own}
     every = {
-        name: [(each, anchors.changes_of(each)) for each in past.series(name)] for name in past.names if name in names
+        name: [(series, anchors.changes_of(series)) for series in past.series(name)]
+        for name in past.names
+        if name in names
     }
-    for each in own:
-        moved.append(_moved(each, every[each.case.name], place))
-    found = [_shift(each, [own[at] for at in each.members], line) for each in shifts_of(moved)]
-    return tuple(sorted(found, key=lambda each: place[each.good]))
+    for change in own:
+        moved.append(_moved(change, every[change.case.name], place))
+    shifts = [_shift(shift, [own[at] for at in shift.members], line) for shift in shifts_of(moved)]
+    return tuple(sorted(shifts, key=lambda shift: place[shift.good]))
 
 
 def _moved(changed: Changed, every: Sequence[tuple[Series, Sequence[ChangePoint]]], place: Mapping[str, int]) -> Moved:
     """`every` are all series of the benchmark with their changes."""
     point, last = changed.point, changed.point.blamed[-1]
     ends = place[point.good], place[last]
-    own = [each for each in every if each[0].metric.name == changed.metric.name]
+    own = [pair for pair in every if pair[0].metric.name == changed.metric.name]
     also = {
         _where(series)
         for series, points in own
@@ -250,15 +255,17 @@ def _moved(changed: Changed, every: Sequence[tuple[Series, Sequence[ChangePoint]
     return Moved(changed.case.name, _where(changed), ends, *places, next(iter(undone), None))
 
 
-def _where(each: Series | Changed) -> Where:
-    return each.machine, each.device, each.environment
+def _where(subject: Series | Changed) -> Where:
+    return subject.machine, subject.device, subject.environment
 
 
-def _shift(found: Shifted, changes: Sequence[Changed], line: Sequence[Commit]) -> Shift:
-    good, last = found.range
-    before = line[found.undoes[0]].short if found.undoes is not None else ""
-    largest = sorted(changes, key=lambda each: -abs(math.log(each.point.ratio)) if each.point.ratio else -math.inf)
-    said = reasons(found, before, [each.point.reasons for each in changes])
+def _shift(shift: Shifted, changes: Sequence[Changed], line: Sequence[Commit]) -> Shift:
+    good, last = shift.range
+    before = line[shift.undoes[0]].short if shift.undoes is not None else ""
+    largest = sorted(
+        changes, key=lambda change: -abs(math.log(change.point.ratio)) if change.point.ratio else -math.inf
+    )
+    said = reasons(shift, before, [change.point.reasons for change in changes])
     machine, device, environment = _where(largest[0])
     return Shift(machine, environment, device, line[good].sha, tuple(line[good + 1 : last + 1]), tuple(largest), said)
 
@@ -267,28 +274,28 @@ def with_manners(project: Project, changes: Sequence[Changed]) -> tuple[Changed,
     """The changes; what is new says how its measuring changed at the same commit."""
     manners = Manners(Store(project.config.results_dir))
     done = []
-    for each in changes:
-        case, ends = (each.case.name, ", ".join(each.case.params)), (each.point.good, each.point.first)
-        if each.new and each.point.large:
-            note = manners.changes(each.machine, each.environment, case, each.metric.name, ends)
-            said = (*each.point.reasons, note) if note else each.point.reasons
-            each = replace(each, point=replace(each.point, reasons=said))
-        done.append(each)
+    for change in changes:
+        case, ends = (change.case.name, ", ".join(change.case.params)), (change.point.good, change.point.first)
+        if change.new and change.point.large:
+            note = manners.changes(change.machine, change.environment, case, change.metric.name, ends)
+            said = (*change.point.reasons, note) if note else change.point.reasons
+            change = replace(change, point=replace(change.point, reasons=said))
+        done.append(change)
     return tuple(done)
 
 
 def by_event(changes: Sequence[Changed], line: Sequence[Commit]) -> list[list[Changed]]:
     """The changes that a report counts as one, together: of one metric of a benchmark, one way, at one commit, in whatever case
     and place."""
-    place, groups = {each.sha: at for at, each in enumerate(line)}, dict[object, list[Changed]]()
-    for each in changes:
-        groups.setdefault((each.case.name, each.metric.name, each.point.moved), []).append(each)
-    found = []
+    place, groups = {commit.sha: at for at, commit in enumerate(line)}, dict[object, list[Changed]]()
+    for change in changes:
+        groups.setdefault((change.case.name, change.metric.name, change.point.moved), []).append(change)
+    events = []
     for own in groups.values():
-        ranges = {at: (place[each.point.good], place[each.point.blamed[-1]]) for at, each in enumerate(own)}
+        ranges = {at: (place[change.point.good], place[change.point.blamed[-1]]) for at, change in enumerate(own)}
         series = list(map(_series, own))
-        found += [[own[at] for at in members] for members, _ in at_one_commit(ranges, series.__getitem__)]
-    return found
+        events += [[own[at] for at in members] for members, _ in at_one_commit(ranges, series.__getitem__)]
+    return events
 
 
 def _series(changed: Changed) -> tuple[object, ...]:
@@ -297,9 +304,9 @@ def _series(changed: Changed) -> tuple[object, ...]:
 
 def _same(old: Changed, new: Changed) -> bool:
     alike = old.point.moved is new.point.moved and (old.point.is_open or not new.point.is_open)
-    return alike and not {each.sha for each in old.blamed}.isdisjoint(each.sha for each in new.blamed)
+    return alike and not {commit.sha for commit in old.blamed}.isdisjoint(commit.sha for commit in new.blamed)
 
 
 def _is_it(old: Breakage, new: Breakage) -> bool:
     alike = all(getattr(old, name) == getattr(new, name) for name in ("case", "machine", "environment", "device"))
-    return alike and not {each.sha for each in old.blamed}.isdisjoint(each.sha for each in new.blamed)
+    return alike and not {commit.sha for commit in old.blamed}.isdisjoint(commit.sha for commit in new.blamed)

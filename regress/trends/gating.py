@@ -22,7 +22,7 @@ def gating(series: Series, every: Iterable[Series]) -> frozenset[str] | None:
     if series.metric.name != "wall_time":
         return frozenset()
     key = (*key_of(series)[:-1], "gpu_time")
-    device = next((each for each in every if key_of(each) == key), None)
+    device = next((other for other in every if key_of(other) == key), None)
     if device is None:
         return frozenset()
     with_device = {place for place, rounds in zip(device.at, device.rounds, strict=True) if rounds}
@@ -30,6 +30,6 @@ def gating(series: Series, every: Iterable[Series]) -> frozenset[str] | None:
     return frozenset(series.commits[place] for (_, before), (place, after) in pairwise(has) if not (before and after))
 
 
-def that_gate(found: Sequence[ChangePoint], at: frozenset[str] | None) -> tuple[ChangePoint, ...]:
+def that_gate(points: Sequence[ChangePoint], at: frozenset[str] | None) -> tuple[ChangePoint, ...]:
     """The change points of a series that count for its case; `at` is what `gating` returned for the series."""
-    return tuple(each for each in found if at is None or not at.isdisjoint(each.blamed))
+    return tuple(point for point in points if at is None or not at.isdisjoint(point.blamed))

@@ -31,15 +31,15 @@ class Manners:
         """What of it is another at the second commit, in words; empty where nothing is. `case` is a benchmark and its
         parameters, joined by ", "."""
         before, after = (self._rounds(machine, environment, sha).get(case) for sha in commits)
-        found = differences(before, after, metric) if before is not None and after is not None else []
-        return f"measured differently: {', '.join(found)}" if found else ""
+        differing = differences(before, after, metric) if before is not None and after is not None else []
+        return f"measured differently: {', '.join(differing)}" if differing else ""
 
     def _rounds(self, machine: str, environment: str, sha: str) -> Mapping[tuple[str, str], Round]:
         key = machine, environment, sha
         if key not in self._read:
-            found = self._store.load(sha, machine, environment).recorded
+            recorded = self._store.load(sha, machine, environment).recorded
             self._read[key] = {
-                (each.name, ", ".join(each.params)): each for one in found for each in one.rounds if each.values
+                (round.name, ", ".join(round.params)): round for one in recorded for round in one.rounds if round.values
             }
         return self._read[key]
 
@@ -49,12 +49,12 @@ def differences(before: Round, after: Round, metric: str) -> list[str]:
     if before.protocol is None or after.protocol is None:
         return []
     sides = [
-        {name: getattr(each.protocol, name) for name in (*PROTOCOL_IDENTITY, *BUDGETS)} for each in (before, after)
+        {name: getattr(round.protocol, name) for name in (*PROTOCOL_IDENTITY, *BUDGETS)} for round in (before, after)
     ]
-    for side, each in zip(sides, (before, after), strict=True):
-        side.update((name, each.facts[name]) for name in SPLITTING if name in each.facts)
-    found = [f"{name} {was} → {sides[1][name]}" for name, was in sides[0].items() if sides[1].get(name, was) != was]
-    return [*found, *_counts(before, after, metric)]
+    for side, round in zip(sides, (before, after), strict=True):
+        side.update((name, round.facts[name]) for name in SPLITTING if name in round.facts)
+    changed = [f"{name} {was} → {sides[1][name]}" for name, was in sides[0].items() if sides[1].get(name, was) != was]
+    return [*changed, *_counts(before, after, metric)]
 
 
 def _counts(before: Round, after: Round, metric: str) -> Iterable[str]:

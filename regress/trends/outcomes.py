@@ -19,7 +19,7 @@ RECENT = 20
 
 
 def with_confirmations(
-    found: Sequence[ChangePoint], series: Series, known: Sequence[Confirmation]
+    points: Sequence[ChangePoint], series: Series, known: Sequence[Confirmation]
 ) -> tuple[ChangePoint, ...]:
     """The change points, with what pairs of commits that were measured in turn say of them.
 
@@ -28,20 +28,20 @@ def with_confirmations(
     move says that there is none: it is not large then.
     """
     place = {sha: at for at, sha in enumerate(series.commits)}
-    starts = [0, *(place[each.first] for each in found), len(place)]
-    done = list(found)
-    for at, point in enumerate(found, 1):
+    starts = [0, *(place[point.first] for point in points), len(place)]
+    done = list(points)
+    for at, point in enumerate(points, 1):
         low, high = place[point.good], place[point.blamed[-1]]
         told: list[tuple[int, float, Confirmation]] = []
-        for each in known:
-            base, head = place.get(each.base, -1), place.get(each.head, -1)
-            inside = low <= base < head <= high and head - base < high - low and _has_most_of(point, each)
+        for confirmation in known:
+            base, head = place.get(confirmation.base, -1), place.get(confirmation.head, -1)
+            inside = low <= base < head <= high and head - base < high - low and _has_most_of(point, confirmation)
             around = starts[at - 1] <= base <= low and high <= head < starts[at + 1] and point.state == "tentative"
-            alike = each.verdict is point.moved and (inside or around)
-            if alike or (each.verdict is Verdict.UNCHANGED and around):
-                told.append((base - head, each.date, each))
+            alike = confirmation.verdict is point.moved and (inside or around)
+            if alike or (confirmation.verdict is Verdict.UNCHANGED and around):
+                told.append((base - head, confirmation.date, confirmation))
         if told:
-            nearest = max(told, key=lambda each: each[:2])[2]
+            nearest = max(told, key=lambda candidate: candidate[:2])[2]
             done[at - 1] = _told(point, nearest, series.commits, place)
     return tuple(done)
 
@@ -60,32 +60,32 @@ def _told(point: ChangePoint, by: Confirmation, commits: Sequence[str], place: M
     )
 
 
-def _has_most_of(point: ChangePoint, each: Confirmation) -> bool:
-    if not point.ratio or not each.ratio:
-        return point.ratio == each.ratio
-    return abs(math.log(each.ratio)) >= abs(math.log(point.ratio)) / 2
+def _has_most_of(point: ChangePoint, confirmation: Confirmation) -> bool:
+    if not point.ratio or not confirmation.ratio:
+        return point.ratio == confirmation.ratio
+    return abs(math.log(confirmation.ratio)) >= abs(math.log(point.ratio)) / 2
 
 
-def _words(each: Confirmation) -> str:
-    day = time.strftime("%Y-%m-%d", time.localtime(each.date))
-    size = f", {100 * (each.ratio - 1):+.1f} %" if each.ratio is not None else ""
-    return f"{each.command} of {each.base[:8]} {each.head[:8]} on {day}{size}"
+def _words(confirmation: Confirmation) -> str:
+    day = time.strftime("%Y-%m-%d", time.localtime(confirmation.date))
+    size = f", {100 * (confirmation.ratio - 1):+.1f} %" if confirmation.ratio is not None else ""
+    return f"{confirmation.command} of {confirmation.base[:8]} {confirmation.head[:8]} on {day}{size}"
 
 
-def passed(found: list[ChangePoint], starts: Sequence[int]) -> list[ChangePoint]:
+def passed(points: list[ChangePoint], starts: Sequence[int]) -> list[ChangePoint]:
     """With what went and came back after two values: neither is open, whichever way it went."""
     for at in starts:
-        back = found[at + 1].first
+        back = points[at + 1].first
         for index in (at, at + 1):
-            found[index] = replace(found[index], state="recovered", recovered_by=back)
-    return found
+            points[index] = replace(points[index], state="recovered", recovered_by=back)
+    return points
 
 
-def recovered(found: list[ChangePoint], ended: Collection[int], rule: Rule) -> list[ChangePoint]:
+def recovered(points: list[ChangePoint], ended: Collection[int], rule: Rule) -> list[ChangePoint]:
     """With what took what back: an improvement, any regression before it that it undid by more than half, to a level that
     is not large above the one before. What is tentative takes nothing back yet, and what `ended` soon never did."""
-    done = list(found)
-    for index, better in enumerate(found):
+    done = list(points)
+    for index, better in enumerate(points):
         if better.moved is not Verdict.IMPROVED or better.state == "tentative" or index in ended:
             continue
         for earlier, worse in enumerate(done[:index]):
@@ -96,17 +96,17 @@ def recovered(found: list[ChangePoint], ended: Collection[int], rule: Rule) -> l
 
 
 def relapsed(
-    found: Sequence[ChangePoint], starts: Sequence[int], released: Sequence[int], rule: Rule
+    points: Sequence[ChangePoint], starts: Sequence[int], released: Sequence[int], rule: Rule
 ) -> tuple[list[ChangePoint], set[int]]:
     """With the regressions that end a short improvement, none of which was `released`; and the places of what they end among
     the changes. `starts` and `released` are places among the results."""
-    done, ended = list(found), set[int]()
-    for index, worse in enumerate(found):
+    done, ended = list(points), set[int]()
+    for index, worse in enumerate(points):
         if worse.moved is not Verdict.REGRESSED or worse.state != "confirmed" or not worse.large:
             continue
         start, recent = starts[index], starts[index] - RECENT
-        spans = zip([0, *starts], starts, found[: index + 1], strict=False)
-        ends = [(begin, end) for begin, end, each in spans if not _is_better(each.before, worse, rule)]
+        spans = zip([0, *starts], starts, points[: index + 1], strict=False)
+        ends = [(begin, end) for begin, end, point in spans if not _is_better(point.before, worse, rule)]
         first = ends[-1][1] if ends else 0
         known = sum(max(0, end - max(begin, recent)) for begin, end in ends)
         if 2 * known >= RECENT and not any(first <= at < start for at in released):
@@ -120,11 +120,11 @@ def _is_better(level: float, worse: ChangePoint, rule: Rule) -> bool:
     return rule.moved(worse.after > level) is Verdict.REGRESSED and not _alike(worse.after, level, rule)
 
 
-def undoing(found: list[ChangePoint], rule: Rule) -> list[ChangePoint]:
+def undoing(points: list[ChangePoint], rule: Rule) -> list[ChangePoint]:
     """With the last large change before each large one that went the other way, from the level that it is at again."""
-    done = list(found)
-    large = [each for each in found if each.large]
-    for index, change in enumerate(found):
+    done = list(points)
+    large = [point for point in points if point.large]
+    for index, change in enumerate(points):
         for earlier in reversed(large[: large.index(change)] if change.large else ()):
             opposite = (earlier.after > earlier.before) != (change.after > change.before)
             if opposite and _alike(change.after, earlier.before, rule):

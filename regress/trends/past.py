@@ -79,8 +79,8 @@ class Past:
             return self._series(name)  # a call of its own: what it has made is gone before the collector looks again
 
     def _series(self, name: str) -> tuple[Series, ...]:
-        found = series_from(self._recorded(name), tuple(commit.sha for commit in self.commits), self._settings)
-        return tuple(replace(each, beside=self._beside) for each in found) if self._beside else found
+        series = series_from(self._recorded(name), tuple(commit.sha for commit in self.commits), self._settings)
+        return tuple(replace(one_series, beside=self._beside) for one_series in series) if self._beside else series
 
     @cached_property
     def _beside(self) -> frozenset[int]:
@@ -88,16 +88,18 @@ class Past:
 
     def benchmark(self, name: str) -> Benchmark | None:
         """The benchmark as it was recorded last; its code is in `asv` where benchmarks.json has the benchmark."""
-        found = last_definition(self._recorded(name), name)
-        return replace(found, asv=dict(self._archive.benchmarks.get(name, {}))) if found is not None else None
+        benchmark = last_definition(self._recorded(name), name)
+        return replace(benchmark, asv=dict(self._archive.benchmarks.get(name, {}))) if benchmark is not None else None
 
     def trace(self, name: str) -> BenchmarkTrace:
         """Which results there are of the benchmark, without a look at what they say."""
         names = (*self._old_names[name], name)
         files, newest = self._files(reduce(or_, map(self._archive.sources_of, names)))
-        found = hashlib.sha256(files + self._begun[newest])
-        found.update(repr([self._archive.benchmarks.get(each) for each in names]).encode(errors="surrogatepass"))
-        return BenchmarkTrace(found.hexdigest()[:24], self.commits[newest])
+        digest = hashlib.sha256(files + self._begun[newest])
+        digest.update(
+            repr([self._archive.benchmarks.get(known_as) for known_as in names]).encode(errors="surrogatepass")
+        )
+        return BenchmarkTrace(digest.hexdigest()[:24], self.commits[newest])
 
     def _files(self, sources: frozenset[int]) -> tuple[bytes, int]:
         """What stands for those of the sources that count, and the place of the newest commit among theirs. Most benchmarks
@@ -114,15 +116,15 @@ class Past:
     def stamp(self, name: str) -> str:
         """A word that is another one whenever `series(name)` could be, but for commits after the newest that has results. It is
         the same wherever the same results are."""
-        found, newest = hashlib.sha256(), 0
-        for each in (*self.old_names(name), name):
-            found.update(repr((each, self._archive.benchmarks.get(each))).encode(errors="surrogatepass"))
-            texts = self._archive.texts(each)
+        digest, newest = hashlib.sha256(), 0
+        for known_as in (*self.old_names(name), name):
+            digest.update(repr((known_as, self._archive.benchmarks.get(known_as))).encode(errors="surrogatepass"))
+            texts = self._archive.texts(known_as)
             keys = [key for key in self._labels if key in texts]
-            found.update(b"\0".join([part for key in keys for part in (self._labels[key], texts[key])]))
+            digest.update(b"\0".join([part for key in keys for part in (self._labels[key], texts[key])]))
             newest = max(newest, self._places[keys[-1]]) if keys else newest
-        found.update(self._begun[newest])
-        return found.hexdigest()[:24]
+        digest.update(self._begun[newest])
+        return digest.hexdigest()[:24]
 
     @cached_property
     def _labels(self) -> dict[int, bytes]:
@@ -138,11 +140,11 @@ class Past:
     @cached_property
     def _begun(self) -> list[bytes]:
         """Of the commits up to each, a word that stands for them."""
-        found = hashlib.sha256(repr((FORMAT, self._settings)).encode())
+        digest = hashlib.sha256(repr((FORMAT, self._settings)).encode())
         words = []
         for commit in self.commits:
-            found.update(commit.sha.encode() + b"|" * commit.beside)
-            words.append(found.digest())
+            digest.update(commit.sha.encode() + b"|" * commit.beside)
+            words.append(digest.digest())
         return words
 
     def _recorded(self, name: str) -> Recordings:
@@ -151,8 +153,8 @@ class Past:
 
     def _recorded_under(self, name: str) -> Recordings:
         return [
-            (tuple(self._places[source] for source in sources), each)
-            for sources, each in self._archive.recorded(name, self._places)
+            (tuple(self._places[source] for source in sources), recorded)
+            for sources, recorded in self._archive.recorded(name, self._places)
         ]
 
 
@@ -182,26 +184,26 @@ def _of(
     by_sha = {commit.sha: place for place, commit in enumerate(commits)}
     wanted = archive.places
     if machine is not None:
-        wanted = {key: each for key, each in wanted.items() if each.machine.name == machine}
+        wanted = {key: place for key, place in wanted.items() if place.machine.name == machine}
     if environment is not None:
-        wanted = {key: each for key, each in wanted.items() if each.environment == environment}
-    places = {key: by_sha[each.commit_sha] for key, each in wanted.items() if each.commit_sha in by_sha}
+        wanted = {key: place for key, place in wanted.items() if place.environment == environment}
+    places = {key: by_sha[place.commit_sha] for key, place in wanted.items() if place.commit_sha in by_sha}
 
     def last(name: str) -> int:
         return max(places[key] for key in archive.sources_of(name) if key in places)
 
     names = names_of_today(set(archive.names(places)), archive.was, last)
     own = [wanted[key] for key in places]
-    machines = {each.machine.name: each.machine for each in own}
+    machines = {place.machine.name: place.machine for place in own}
     return Past(
         names=tuple(sorted(names)),
         commits=tuple(commits),
         machines=tuple(machines[name] for name in sorted(machines)),
-        environments=tuple(sorted({each.environment for each in own})),
+        environments=tuple(sorted({place.environment for place in own})),
         skipped=archive.skipped,
         lost=archive.lost,
         files=len(archive.places) + len(archive.lost),
-        unknown=_unknown(each for key, each in wanted.items() if key not in places),
+        unknown=_unknown(place for key, place in wanted.items() if key not in places),
         _archive=archive,
         _settings=settings,
         _places=places,
@@ -211,8 +213,8 @@ def _of(
 
 
 def _unknown(places: Iterable[Place]) -> tuple[Unknown, ...]:
-    found: dict[str, list[Place]] = {}
+    by_commit: dict[str, list[Place]] = {}
     for place in places:
-        found.setdefault(place.commit_sha, []).append(place)
-    every = (Unknown(sha, group[0].date, tuple(group)) for sha, group in found.items())
-    return tuple(sorted(every, key=lambda each: (each.date, each.commit_sha)))
+        by_commit.setdefault(place.commit_sha, []).append(place)
+    every = (Unknown(sha, group[0].date, tuple(group)) for sha, group in by_commit.items())
+    return tuple(sorted(every, key=lambda unknown: (unknown.date, unknown.commit_sha)))

@@ -103,7 +103,7 @@ def _about(
 
 def own_metric(rounds: Sequence[Round], benchmark: Benchmark | None) -> str:
     """The metric the case is about."""
-    protocols = [each.protocol for each in rounds if each.protocol is not None]
+    protocols = [round.protocol for round in rounds if round.protocol is not None]
     return protocols[-1].metric if protocols else benchmark.metric if benchmark is not None else ""
 
 
@@ -114,7 +114,7 @@ def failed_metric(name: str, benchmark: Benchmark | None, better: Better | None)
 
 def _as_metric(name: str, way: Way) -> Way:
     """What of a way bears on the metric."""
-    return way if name in HOST_METRICS else tuple(each for each in way if each[0] not in HOST_IDENTITY)
+    return way if name in HOST_METRICS else tuple(part for part in way if part[0] not in HOST_IDENTITY)
 
 
 def way_of(

@@ -35,7 +35,7 @@ def names_of_today(
 
     def every(name: str) -> list[str]:
         olds = sorted(renamed.get(name, ()), key=last)
-        return list(dict.fromkeys(each for old in olds for each in (*every(old), old)))
+        return list(dict.fromkeys(older for old in olds for older in (*every(old), old)))
 
     gone = {old for olds in renamed.values() for old in olds}
     return {name: tuple(every(name)) for name in names if name not in gone}
@@ -49,18 +49,20 @@ def as_of_today(name: str, olds: Sequence[str], recorded: Callable[[str], Record
     """
     newest = recorded(name)
     definition = last_definition(newest, name)
-    found = [(places, _adapted(each, name, name, {}, definition)) for places, each in newest]
+    recordings = [(places, _adapted(result, name, name, {}, definition)) for places, result in newest]
     follower, versions = (newest, name), dict[str, str]()
     for old in reversed(olds):
         earlier = recorded(old)
         last, first = last_definition(earlier, old), _first_definition(*follower)
         versions = {last.version: versions.get(first.version, first.version)} if last and first else {}
-        found = [(places, _adapted(each, old, name, versions, definition)) for places, each in earlier] + found
+        recordings = [
+            (places, _adapted(result, old, name, versions, definition)) for places, result in earlier
+        ] + recordings
         follower = (earlier, old)
-    return _of_one_code(found, name)  # where a commit has both, the new name stands last and counts
+    return _of_one_code(recordings, name)  # where a commit has both, the new name stands last and counts
 
 
-def _of_one_code(found: Recordings, name: str) -> Recordings:
+def _of_one_code(recordings: Recordings, name: str) -> Recordings:
     """The same, with one version for all that has the same code.
 
     asv's version is another one once a comment is, and the same one where only a helper is another: what we have recorded with
@@ -69,13 +71,17 @@ def _of_one_code(found: Recordings, name: str) -> Recordings:
     by_code: dict[str, str] = {}
     known: dict[str, str] = {}
     """Of asv's versions: the one that their code had first."""
-    for benchmark in (each.benchmarks[name] for _, each in found if name in each.benchmarks):
+    for benchmark in (recorded.benchmarks[name] for _, recorded in recordings if name in recorded.benchmarks):
         if benchmark.uses and benchmark.code not in by_code:
             taken = benchmark.version in by_code.values()
             by_code[benchmark.code] = f"{benchmark.version} {benchmark.code}" if taken else benchmark.version
         if benchmark.uses:
             known.setdefault(benchmark.version, by_code[benchmark.code])
-    return [(places, _versioned(each, name, by_code, known)) for places, each in found] if by_code else found
+    return (
+        [(places, _versioned(recorded, name, by_code, known)) for places, recorded in recordings]
+        if by_code
+        else recordings
+    )
 
 
 def _versioned(recorded: Recorded, name: str, by_code: Mapping[str, str], known: Mapping[str, str]) -> Recorded:
@@ -86,19 +92,23 @@ def _versioned(recorded: Recorded, name: str, by_code: Mapping[str, str], known:
     benchmarks = {**recorded.benchmarks}
     if name in benchmarks:
         benchmarks[name] = of(benchmarks[name])
-    asv = tuple(each._replace(benchmark=of(each.benchmark)) for each in recorded.asv)
+    asv = tuple(table._replace(benchmark=of(table.benchmark)) for table in recorded.asv)
     return replace(recorded, benchmarks=benchmarks, asv=asv)
 
 
 def last_definition(recordings: Recordings, name: str) -> Benchmark | None:
     """The benchmark as it was at the last commit."""
-    found = [(max(places), each.benchmarks[name]) for places, each in recordings if name in each.benchmarks]
-    return max(reversed(found), key=lambda each: each[0])[1] if found else None
+    definitions = [
+        (max(places), recorded.benchmarks[name]) for places, recorded in recordings if name in recorded.benchmarks
+    ]
+    return max(reversed(definitions), key=lambda definition: definition[0])[1] if definitions else None
 
 
 def _first_definition(recordings: Recordings, name: str) -> Benchmark | None:
-    found = [(min(places), each.benchmarks[name]) for places, each in recordings if name in each.benchmarks]
-    return min(found, key=lambda each: each[0])[1] if found else None
+    definitions = [
+        (min(places), recorded.benchmarks[name]) for places, recorded in recordings if name in recorded.benchmarks
+    ]
+    return min(definitions, key=lambda definition: definition[0])[1] if definitions else None
 
 
 def _adapted(
@@ -119,9 +129,9 @@ def _adapted(
         )
     return replace(
         recorded,
-        rounds=tuple(replace(each, name=name, params=_in(order, each.params)) for each in recorded.rounds),
+        rounds=tuple(replace(round, name=name, params=_in(order, round.params)) for round in recorded.rounds),
         benchmarks=benchmarks,
-        asv=tuple(_asv(each, benchmarks[name], order) for each in recorded.asv),
+        asv=tuple(_asv(table, benchmarks[name], order) for table in recorded.asv),
     )
 
 
@@ -135,7 +145,7 @@ def _order(benchmark: Benchmark, definition: Benchmark | None) -> list[int] | No
     was, now = benchmark.param_names, definition.param_names if definition is not None else []
     if was == now or len(set(was)) != len(was) or sorted(was) != sorted(now):
         return None
-    return [was.index(each) for each in now]
+    return [was.index(param) for param in now]
 
 
 def _in(order: list[int] | None, values: list[T]) -> list[T]:

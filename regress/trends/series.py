@@ -81,7 +81,7 @@ def series_of(history: Sequence[tuple[str, Sequence[Recorded]]], settings: Setti
     a commit with too few good ones has a failure instead of values, in every series of the case. Of a commit that was
     measured in two ways, the later one counts. A case that has always failed is one series, of what it is about.
     """
-    recordings = [((place,), each) for place, (_, recorded) in enumerate(history) for each in recorded]
+    recordings = [((place,), result) for place, (_, recorded) in enumerate(history) for result in recorded]
     return series_from(recordings, tuple(sha for sha, _ in history), settings)
 
 
@@ -91,15 +91,15 @@ def series_from(
     settings: Settings,
 ) -> tuple[Series, ...]:
     """The same of what is recorded with the places of its commits, of which a table of asv's may have many."""
-    found = _Cases(settings)
-    for places, each in recordings:
-        if each.rounds:
-            found.take_rounds(places[0], each)
-        for table in each.asv:
-            found.take_table(places, each, table)
+    cases = _Cases(settings)
+    for places, recorded in recordings:
+        if recorded.rounds:
+            cases.take_rounds(places[0], recorded)
+        for table in recorded.asv:
+            cases.take_table(places, recorded, table)
     return tuple(
         _series(where, metric, points, failures, commits, case)
-        for where, case in sorted(_attributed(found.cases).items())
+        for where, case in sorted(_attributed(cases.cases).items())
         for metric, points, failures in _lines(case)
     )
 
@@ -113,11 +113,11 @@ class _Cases:
 
     def take_rounds(self, place: int, recorded: Recorded) -> None:
         groups: dict[_Where, dict[Way, list[Round]]] = {}
-        for each in recorded.rounds:
-            case, device = Case(each.name, tuple(each.params)), str(each.facts.get("gpu", ""))
+        for round in recorded.rounds:
+            case, device = Case(round.name, tuple(round.params)), str(round.facts.get("gpu", ""))
             ways = groups.setdefault(_Where(recorded.machine.name, recorded.environment, device, case), {})
-            way = way_of(each.protocol, each.facts, recorded.benchmarks.get(each.name), HOST_IDENTITY)
-            ways[way] = [*ways.pop(way, []), each]  # the way measured last stands last
+            way = way_of(round.protocol, round.facts, recorded.benchmarks.get(round.name), HOST_IDENTITY)
+            ways[way] = [*ways.pop(way, []), round]  # the way measured last stands last
         for where, ways in groups.items():
             benchmark = recorded.benchmarks.get(where.case.name)
             for way, rounds in ways.items():
@@ -194,7 +194,7 @@ def _lines(case: _Case) -> Iterator[tuple[About, dict[int, Point], dict[int, str
         failed = {place: failure for place, (_, _, _, failure) in points.items() if failure}
         newest = points[max(points.keys() - failed.keys() or points)][0]
         known = newest.metric.exact and len(failed) < len(points)
-        exact = known and all(each[0].metric.exact for each in points.values() if not each[3])
+        exact = known and all(point[0].metric.exact for point in points.values() if not point[3])
         yield newest._replace(metric=replace(newest.metric, exact=exact)), points, {**case.failures, **failed}
 
 
@@ -210,11 +210,11 @@ def _series(
     every.update((place, point) for place, point in points.items() if point[1])
     at = sorted(every)
     abouts, rounds, intervals, kinds = zip(*map(every.__getitem__, at), strict=True) if at else ((), (), (), ())
-    ways = tuple(each.way if values else () for each, values in zip(abouts, rounds, strict=True))
+    ways = tuple(its.way if values else () for its, values in zip(abouts, rounds, strict=True))
     links = case.links.get(about.metric.name, ())
     readings = case.readings.get(about.metric.name, ())
     by_place = dict(zip(at, ways, strict=True)) if readings else {}
-    several = not about.metric.exact and not links and len({each.card for each in readings}) > 1
+    several = not about.metric.exact and not links and len({reading.card for reading in readings}) > 1
     kind = kind_of(readings, by_place) if several else Kind()
     return Series(
         case=where.case,

@@ -62,10 +62,10 @@ class Shifted(NamedTuple):
 def shifts_of(moved: Sequence[Moved]) -> list[Shifted]:
     """The shifts among all changes of a history that count; a change is in one at most."""
     by_place: dict[Where, dict[int, Range]] = {}
-    for at, each in enumerate(moved):
-        by_place.setdefault(each.place, {})[at] = each.range
+    for at, change in enumerate(moved):
+        by_place.setdefault(change.place, {})[at] = change.range
     groups = ((place, *group) for place, own in by_place.items() for group in at_one_commit(own))
-    return [found for group in groups if (found := _shifted(*group, moved)) is not None]
+    return [shift for group in groups if (shift := _shifted(*group, moved)) is not None]
 
 
 def at_one_commit(
@@ -74,7 +74,7 @@ def at_one_commit(
     """Groups of changes that one commit may have caused, with what their ranges have in common. A group has at most one change
     of the same `whose`, such as a series."""
     groups: list[tuple[list[int], Range]] = []
-    for at, (low, high) in sorted(ranges.items(), key=lambda each: each[1][::-1]):
+    for at, (low, high) in sorted(ranges.items(), key=lambda item: item[1][::-1]):
         for index, (members, (lowest, highest)) in enumerate(groups):
             common = max(lowest, low), min(highest, high)
             if common[0] < common[1] and whose(at) not in map(whose, members):
@@ -109,7 +109,7 @@ def _shifted(place: Where, group: Sequence[int], common: Range, moved: Sequence[
 def _taken_back(group: Sequence[int], moved: Sequence[Moved]) -> tuple[list[int], Range | None]:
     """Those that took back what one commit had moved, and its range; empty unless most did and are unrelated."""
     ranges = {at: undoes for at in group if (undoes := moved[at].undoes) is not None}
-    taken, common = max(at_one_commit(ranges), key=lambda each: len(each[0]), default=([], None))
+    taken, common = max(at_one_commit(ranges), key=lambda item: len(item[0]), default=([], None))
     own, every = _names(taken, moved), _names(group, moved)
     return (taken, common) if _unrelated(own) and len(own) >= LEAST_BACK * len(every) else ([], None)
 
@@ -119,7 +119,7 @@ def _names(group: Iterable[int], moved: Sequence[Moved]) -> set[str]:
 
 
 def _unrelated(names: Collection[str]) -> bool:
-    return len(names) >= FEWEST and len({each.rpartition(".")[0] for each in names}) >= FAMILIES
+    return len(names) >= FEWEST and len({name.rpartition(".")[0] for name in names}) >= FAMILIES
 
 
 def stood(series: Series, points: Iterable[ChangePoint], good: str, last: str) -> bool:
@@ -127,18 +127,18 @@ def stood(series: Series, points: Iterable[ChangePoint], good: str, last: str) -
     there, and has none."""
     place = {sha: at for at, sha in enumerate(series.commits)}
     low, high = place[good], place[last]
-    if any(place[each.good] < high and low < place[each.blamed[-1]] for each in points):
+    if any(place[point.good] < high and low < place[point.blamed[-1]] for point in points):
         return False
     places = ([series.at[index] for index in own] for own in series.by_way.values())
-    return any(sum(at <= low for at in each) >= LEAST <= sum(at >= high for at in each) for each in places)
+    return any(sum(at <= low for at in own) >= LEAST <= sum(at >= high for at in own) for own in places)
 
 
-def reasons(found: Shifted, before: str, notes: Sequence[Sequence[str]]) -> tuple[str, ...]:
+def reasons(shift: Shifted, before: str, notes: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """Why the commit may not be the cause, in words. `before` names the newest commit before what the shift takes back; `notes`
     are those of each change, and notes that most changes share become notes of the shift."""
-    where = "on other machines" if found.suspect == "machine" else "in other environments"
-    alone = f"{found.stood} of them were measured {where} too and did not move there: was it the {found.suspect}?"
+    where = "on other machines" if shift.suspect == "machine" else "in other environments"
+    alone = f"{shift.stood} of them were measured {where} too and did not move there: was it the {shift.suspect}?"
     back = f"they are back at the level of {before}"
-    often = Counter(each for own in notes for each in own)
-    shared = (each for each, n in often.items() if each and 2 * n > len(notes))
-    return (*([alone] if found.suspect else []), *([back] if found.undoes is not None else []), *shared)
+    often = Counter(note for own in notes for note in own)
+    shared = (note for note, n in often.items() if note and 2 * n > len(notes))
+    return (*([alone] if shift.suspect else []), *([back] if shift.undoes is not None else []), *shared)

@@ -67,48 +67,50 @@ def run(scratch: Path) -> list[Table]:
 
 
 def by_metric(document: Mapping[str, Any]) -> Found:
-    return {(each["name"].rpartition("cudatime_")[2], each["metric"]): each for each in document["benchmarks"]}
+    return {(row["name"].rpartition("cudatime_")[2], row["metric"]): row for row in document["benchmarks"]}
 
 
-def table(found: Found) -> Table:
+def table(row: Found) -> Table:
     """The three changes, with what each has to move and what it has to leave."""
     rows = (
-        _row("a sleep of 20 us", found, "delayed", "host_time", _raised_by_the_sleep),
-        _row("a sleep of 20 us", found, "delayed", "gpu_time", _left),
-        _row("a kernel 7 % longer", found, "longer", "gpu_time", _longer),
-        _row("a kernel 7 % longer", found, "longer", "host_time", _no_regression),
-        _row("an .item()", found, "waiting", "wall_time", _became_synchronous),
+        _row("a sleep of 20 us", row, "delayed", "host_time", _raised_by_the_sleep),
+        _row("a sleep of 20 us", row, "delayed", "gpu_time", _left),
+        _row("a kernel 7 % longer", row, "longer", "gpu_time", _longer),
+        _row("a kernel 7 % longer", row, "longer", "host_time", _no_regression),
+        _row("an .item()", row, "waiting", "wall_time", _became_synchronous),
     )
     columns = ("change", "metric", "base", "head", "change", "verdict", "reason")
     return Table("Attribution", columns, rows)
 
 
-def _row(change: str, found: Found, name: str, metric: str, holds: Any) -> Row:
-    each = found.get((name, metric))
-    if each is None:
+def _row(change: str, row: Found, name: str, metric: str, holds: Any) -> Row:
+    measured = row.get((name, metric))
+    if measured is None:
         return Row((change, metric, "", "", "", "", "is not in the check's document"), False)
-    values = [format_time(each[side]) for side in ("base", "head")]
-    cells = (change, metric, *values, format_change(each["ratio"]), each["verdict"], each["reason"])
-    return Row(cells, bool(holds(each)), {key: each[key] for key in ("base", "head", "ratio", "verdict", "reason")})
+    values = [format_time(measured[side]) for side in ("base", "head")]
+    cells = (change, metric, *values, format_change(measured["ratio"]), measured["verdict"], measured["reason"])
+    return Row(
+        cells, bool(holds(measured)), {key: measured[key] for key in ("base", "head", "ratio", "verdict", "reason")}
+    )
 
 
-def _raised_by_the_sleep(each: Mapping[str, Any]) -> bool:
-    return each["base"] is not None and each["head"] is not None and each["head"] - each["base"] >= limits.SLEEP_S
+def _raised_by_the_sleep(row: Mapping[str, Any]) -> bool:
+    return row["base"] is not None and row["head"] is not None and row["head"] - row["base"] >= limits.SLEEP_S
 
 
-def _left(each: Mapping[str, Any]) -> bool:
-    near = each["ratio"] is not None and abs(each["ratio"] - 1) <= limits.LEFT_SHARE
-    return near and each["verdict"] not in ("regressed", "improved")
+def _left(row: Mapping[str, Any]) -> bool:
+    near = row["ratio"] is not None and abs(row["ratio"] - 1) <= limits.LEFT_SHARE
+    return near and row["verdict"] not in ("regressed", "improved")
 
 
-def _longer(each: Mapping[str, Any]) -> bool:
+def _longer(row: Mapping[str, Any]) -> bool:
     low, high = limits.LONGER_SEEN
-    return each["ratio"] is not None and low <= each["ratio"] <= high and each["verdict"] == "regressed"
+    return row["ratio"] is not None and low <= row["ratio"] <= high and row["verdict"] == "regressed"
 
 
-def _no_regression(each: Mapping[str, Any]) -> bool:
-    return bool(each["ratio"] is not None and each["verdict"] != "regressed")
+def _no_regression(row: Mapping[str, Any]) -> bool:
+    return bool(row["ratio"] is not None and row["verdict"] != "regressed")
 
 
-def _became_synchronous(each: Mapping[str, Any]) -> bool:
-    return "became synchronous" in each["reason"]
+def _became_synchronous(row: Mapping[str, Any]) -> bool:
+    return "became synchronous" in row["reason"]

@@ -36,11 +36,11 @@ def environment(**more: str) -> dict[str, str]:
 def suite_of(scratch: Path, folder: Path) -> list[Benchmark]:
     """The benchmarks of a suite. Raises RuntimeError where a file of it cannot be imported."""
     job = _job(scratch, folder, (), 1, Settings(device=DEVICE))
-    found: Suite = discover(job, job.sides[0])
-    fatal = [f"{each.where}: {each.message}" for each in found.problems if each.fatal]
+    suite: Suite = discover(job, job.sides[0])
+    fatal = [f"{problem.where}: {problem.message}" for problem in suite.problems if problem.fatal]
     if fatal:
         raise RuntimeError("; ".join(fatal))
-    return found.benchmarks
+    return suite.benchmarks
 
 
 def measured(
@@ -62,16 +62,16 @@ def _job(
 
 def values(rounds: Sequence[Round], metric: str) -> dict[Case, list[float]]:
     """The values of a metric by case, one a round that has it."""
-    found: dict[Case, list[float]] = {}
-    for each in rounds:
-        if metric in each.values:
-            found.setdefault(Case(each.name, tuple(each.params)), []).append(each.values[metric].value)
-    return found
+    by_case: dict[Case, list[float]] = {}
+    for round in rounds:
+        if metric in round.values:
+            by_case.setdefault(Case(round.name, tuple(round.params)), []).append(round.values[metric].value)
+    return by_case
 
 
 def failures(rounds: Sequence[Round]) -> tuple[str, ...]:
     """A line for each case that failed or was skipped."""
-    failed = {Case(each.name, tuple(each.params)): each.failure for each in rounds if each.failure is not None}
+    failed = {Case(round.name, tuple(round.params)): round.failure for round in rounds if round.failure is not None}
     return tuple(f"{failure.kind}: {case}: {failure.message}" for case, failure in failed.items())
 
 

@@ -31,17 +31,17 @@ def _row(device: DeviceBackend, torch: Any, seconds: float, clock_hz: float) -> 
     loop = DeviceLoop(lambda: torch.cuda._sleep(cycles), device)
     loop.warm_up(1.0)
     calls = math.ceil(WINDOW_S / seconds)
-    one, many = (_value(loop, each) for each in (1, calls))
+    one, many = (_value(loop, number) for number in (1, calls))
     cells = (format_time(seconds), format_time(one), str(calls), format_time(many), f"{(many - one) * 1e6:+.2f} us")
     figures = {"kernel": seconds, "one": one, "calls": calls, "many": many}
     return Row(cells, limits.continuous(one, many), figures)
 
 
 def _value(loop: DeviceLoop, calls: int) -> float:
-    found = loop.sample(Protocol("gpu_time", calls=calls))
-    if found is None:
+    samples = loop.sample(Protocol("gpu_time", calls=calls))
+    if samples is None:
         raise RuntimeError(f"the queue could not be kept full with {calls} calls a window")
-    return found.value(calls=calls)
+    return samples.value(calls=calls)
 
 
 def _clock_hz(device: DeviceBackend) -> float:

@@ -85,14 +85,14 @@ PLANTED = (
 )
 SUITE = "import importlib\nimport torch\n" + "".join(
     f"""
-class {each.name.capitalize()}:
+class {planted.name.capitalize()}:
     def setup(self):
-        self.f = importlib.import_module("proj.{each.name}").f
+        self.f = importlib.import_module("proj.{planted.name}").f
         self.x, self.w = (torch.randn(2048, 2048, device="cuda") for _ in range(2))
 
-    def cudatime_{each.name}(self): return self.f(self.x, self.w)
+    def cudatime_{planted.name}(self): return self.f(self.x, self.w)
 """
-    for each in PLANTED
+    for planted in PLANTED
 )
 
 
@@ -100,34 +100,34 @@ def run(scratch: Path) -> list[Table]:
     os.environ.update(IDENTITY)
     project = Project(scratch / "explaining", {"device": "cuda", "cache_dir": str(scratch / "explaining-cache")})
     project.commit({"proj/__init__.py": "", "benchmarks/b.py": SUITE, "proj/kernels.py": CLEAR}, "suite")
-    project.commit({f"proj/{each.name}.py": each.base for each in PLANTED}, "base")
-    project.commit({f"proj/{each.name}.py": each.head for each in PLANTED}, "all that is planted")
+    project.commit({f"proj/{planted.name}.py": planted.base for planted in PLANTED}, "base")
+    project.commit({f"proj/{planted.name}.py": planted.head for planted in PLANTED}, "all that is planted")
     rows = []
-    for each in PLANTED:
-        file = scratch / f"explained-{each.name}.json"
-        name = f"b.{each.name.capitalize()}.cudatime_{each.name}"
+    for planted in PLANTED:
+        file = scratch / f"explained-{planted.name}.json"
+        name = f"b.{planted.name.capitalize()}.cudatime_{planted.name}"
         words = [sys.executable, "-m", "regress", "explain", name, "HEAD~1", "HEAD", *TIMES, "--output", f"json={file}"]
         print(bench.run(words, project.root, TIMEOUT_S, allowed=(0, 5)), flush=True)
-        rows.append(row(each, json.loads(file.read_text())))
+        rows.append(row(planted, json.loads(file.read_text())))
     return [Table("Explaining", ("planted", "change", "cause", "confidence", "of the difference", "said"), tuple(rows))]
 
 
 def row(planted: Planted, document: Mapping[str, Any]) -> Row:
     """What was said of it; it holds where the cause is one that was planted, or where nothing was and nothing is explained."""
     if not document["explained"]:
-        said = "; ".join(each["message"] for each in document["errors"])
+        said = "; ".join(error["message"] for error in document["errors"])
         return Row((planted.words, "", "", "", "", said), not planted.causes and document["exit_code"] == 5)
-    (found,) = document["explained"]
-    explanation = found["explanation"] or {"causes": []}
-    first = next(iter(explanation["causes"]), {"kind": "", "confidence": "", "text": found["sentence"]})
+    (explained,) = document["explained"]
+    explanation = explained["explanation"] or {"causes": []}
+    first = next(iter(explanation["causes"]), {"kind": "", "confidence": "", "text": explained["sentence"]})
     ratio = next(
-        each["ratio"]
-        for each in document["benchmarks"]
-        if (each["name"], each["metric"]) == (found["name"], found["metric"])
+        entry["ratio"]
+        for entry in document["benchmarks"]
+        if (entry["name"], entry["metric"]) == (explained["name"], explained["metric"])
     )
     share = ""
-    if found["measured_s"]:
-        profiled_s = sum(each["seconds"] for each in found["parts"] if each["name"] != "the rest")
-        share = f"{profiled_s / found['measured_s']:.2f}"
+    if explained["measured_s"]:
+        profiled_s = sum(part["seconds"] for part in explained["parts"] if part["name"] != "the rest")
+        share = f"{profiled_s / explained['measured_s']:.2f}"
     cells = (planted.words, format_change(ratio), first["kind"], first["confidence"], share, first["text"])
-    return Row(cells, first["kind"] in planted.causes and found["shown"], {"explained": found})
+    return Row(cells, first["kind"] in planted.causes and explained["shown"], {"explained": explained})

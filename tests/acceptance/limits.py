@@ -50,7 +50,7 @@ LEFT_SHARE = 0.01
 
 def class_of(seconds: float) -> Class:
     """The class that an operation of this device time belongs to."""
-    return next(each for each in CLASSES if seconds >= each.from_s)
+    return next(length for length in CLASSES if seconds >= length.from_s)
 
 
 def agrees(ours_s: float, busy_s: float, span_s: float) -> bool:

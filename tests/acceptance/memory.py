@@ -15,7 +15,7 @@ METRICS_OF_MEMORY = tuple(name for name, metric in METRICS.items() if metric.kin
 
 def run(scratch: Path) -> list[Table]:
     folder = bench.ROOT / "benchmarks"
-    names = [each.name for each in bench.suite_of(scratch, folder) if each.metric == "gpu_time"]
+    names = [benchmark.name for benchmark in bench.suite_of(scratch, folder) if benchmark.metric == "gpu_time"]
     measured = bench.measured(scratch, folder, names, 2, quick=True, memory_rounds=2)
     return [table(measured.rounds)]
 
@@ -24,11 +24,13 @@ def table(rounds: Sequence[Round]) -> Table:
     """A row for each metric of memory that any round has."""
     rows = []
     for metric in METRICS_OF_MEMORY:
-        by_case = bench.values([each for each in rounds if metric in each.values and each.values[metric].exact], metric)
-        twice = {case: found for case, found in by_case.items() if len(found) > 1}
+        by_case = bench.values(
+            [round for round in rounds if metric in round.values and round.values[metric].exact], metric
+        )
+        twice = {case: values for case, values in by_case.items() if len(values) > 1}
         if not twice:
             continue
-        differing = {str(case): found for case, found in twice.items() if len(set(found)) > 1}
+        differing = {str(case): values for case, values in twice.items() if len(set(values)) > 1}
         cells = (metric.replace("_", " "), str(len(twice)), str(len(differing)), ", ".join(differing))
         rows.append(Row(cells, not differing, {"cases": len(twice), "differing": differing}))
     columns = ("metric", "cases", "differ", "which")

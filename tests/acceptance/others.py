@@ -29,7 +29,7 @@ TOOLS = {TIMER: blocked_autorange, DO_BENCH: do_bench}
 
 
 def main() -> None:
-    found: dict[str, dict[str, list[float]]] = {}
+    by_tool: dict[str, dict[str, list[float]]] = {}
     for tool, measure in TOOLS.items():
         try:
             importlib.import_module(tool.removesuffix(".do_bench"))
@@ -40,8 +40,8 @@ def main() -> None:
             ready.setup()
             start = time.perf_counter()
             seconds = measure(ready.call)
-            found.setdefault(tool, {})[operation.__name__] = [seconds, time.perf_counter() - start]
-    print(json.dumps(found))
+            by_tool.setdefault(tool, {})[operation.__name__] = [seconds, time.perf_counter() - start]
+    print(json.dumps(by_tool))
 
 
 if __name__ == "__main__":

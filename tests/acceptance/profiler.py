@@ -50,9 +50,9 @@ class Kernel:
 def run(scratch: Path) -> list[Table]:
     device, torch = open_device()
     suite = Suite(str(bench.ROOT / "benchmarks"), {}, [str(bench.ROOT)])
-    found, _ = suite.discover()
+    benchmarks, _ = suite.discover()
     rows, notes = [], []
-    for case in cases(found):
+    for case in cases(benchmarks):
         try:
             rows.append(_compared(suite, case, device, torch))
         except DeviceError as error:
@@ -66,17 +66,17 @@ def run(scratch: Path) -> list[Table]:
 
 def cases(benchmarks: Iterable[Benchmark]) -> Iterator[Case]:
     """The first and the last parameter combination of every benchmark of device time whose caches are hot."""
-    for each in benchmarks:
-        if each.metric == "gpu_time" and each.declared.get("cache", "hot") == "hot":
-            combinations = list(itertools.product(*each.params))
+    for benchmark in benchmarks:
+        if benchmark.metric == "gpu_time" and benchmark.declared.get("cache", "hot") == "hot":
+            combinations = list(itertools.product(*benchmark.params))
             for params in dict.fromkeys((combinations[0], combinations[-1])):
-                yield Case(each.name, params)
+                yield Case(benchmark.name, params)
 
 
 def table(rows: Sequence[Row], notes: Sequence[str] = ()) -> Table:
     """The table, with how many of the operations with several kernels agree with the span as they do with a single kernel."""
     several = [row.figures for row in rows if row.figures["kernels"] > 1]
-    close = [each for each in several if abs(each["gpu_time"] - each["span"]) <= limits.allowance_s(each["span"])]
+    close = [entry for entry in several if abs(entry["gpu_time"] - entry["span"]) <= limits.allowance_s(entry["span"])]
     said = f"{len(close)} of {len(several)} operations with several kernels agree with the span itself."
     columns = ("operation", "kernels", "gpu time", "kernels' time", "span", "gaps", "off by")
     return Table("Device time and the profiler's", columns, tuple(rows), (said, *notes))
@@ -103,25 +103,25 @@ def row(case: Case, ours_s: float, calls: Sequence[Sequence[Kernel]]) -> Row:
 def busy(kernels: Iterable[Kernel]) -> float:
     """Seconds in which at least one of the kernels ran."""
     total = until = 0.0
-    for each in sorted(kernels, key=lambda each: each.start_s):
-        total += max(0.0, each.end_s - max(until, each.start_s))
-        until = max(until, each.end_s)
+    for kernel in sorted(kernels, key=lambda work: work.start_s):
+        total += max(0.0, kernel.end_s - max(until, kernel.start_s))
+        until = max(until, kernel.end_s)
     return total
 
 
 def span(kernels: Sequence[Kernel]) -> float:
     """Seconds from the first kernel's start to the last one's end."""
-    return max(each.end_s for each in kernels) - min(each.start_s for each in kernels)
+    return max(launch.end_s for launch in kernels) - min(launch.start_s for launch in kernels)
 
 
 def calls_of(trace: Iterable[Kernel]) -> list[list[Kernel]]:
     """The kernels of each call of a trace: one marker keeps the queue full, then each call stands between two."""
     groups: list[list[Kernel]] = [[]]
-    for each in sorted(trace, key=lambda each: each.start_s):
-        if each.name == MARKER:
+    for kernel in sorted(trace, key=lambda work: work.start_s):
+        if kernel.name == MARKER:
             groups.append([])
         else:
-            groups[-1].append(each)
+            groups[-1].append(kernel)
     return groups[
         2::2
     ]  # what came before the first marker, [what follows it, a call], [what follows, a call], ..., the rest
@@ -149,10 +149,10 @@ def _compared(suite: Suite, case: Case, device: DeviceBackend, torch: Any) -> Ro
         loop.warm_up(WARMUP_S)
         protocol = loop.propose(Protocol("gpu_time"))
         # On the current stream alone: the profiler is asked about the very kernels that are timed.
-        found = None if protocol is None else loop.sample(replace(protocol, lanes=1))
-        if protocol is None or found is None or not found.device:
+        samples = None if protocol is None else loop.sample(replace(protocol, lanes=1))
+        if protocol is None or samples is None or not samples.device:
             raise RuntimeError("has no device time")
-        return row(case, found.value(device.clock_step_s, protocol.calls), _traced(call, benchmark, device, torch))
+        return row(case, samples.value(device.clock_step_s, protocol.calls), _traced(call, benchmark, device, torch))
     finally:
         benchmark.do_teardown()
         device.synchronize()
@@ -165,10 +165,10 @@ def _traced(call: Call, benchmark: Any, device: DeviceBackend, torch: Any) -> li
     once = _trace(call, reset, 1, device, torch)
     kernels = sum(map(len, once)) + 2
     calls = max(1, min(CALLS, KERNELS_A_TRACE // kernels))
-    found = [kernels for kernels in _trace(call, reset, calls, device, torch) if kernels]
-    if not found:
+    per_call = [kernels for kernels in _trace(call, reset, calls, device, torch) if kernels]
+    if not per_call:
         raise RuntimeError("launches nothing that the profiler sees")
-    return found
+    return per_call
 
 
 def _trace(call: Call, reset: Call | None, calls: int, device: DeviceBackend, torch: Any) -> list[list[Kernel]]:
@@ -180,7 +180,7 @@ def _trace(call: Call, reset: Call | None, calls: int, device: DeviceBackend, to
     spin_s = FIRST_SPIN_S
     for _ in range(TRIES):
         torch.cuda.synchronize()
-        with profile(activities=[ProfilerActivity.CUDA], acc_events=True) as found:
+        with profile(activities=[ProfilerActivity.CUDA], acc_events=True) as profiler:
             device.hold_stream()
             device.spin(spin_s)
             device.record(0)
@@ -193,7 +193,7 @@ def _trace(call: Call, reset: Call | None, calls: int, device: DeviceBackend, to
             full = not device.passed(0)
             torch.cuda.synchronize()
         if full:
-            events = [each for each in found.events() if each.device_type == DeviceType.CUDA]
+            events = [event for event in profiler.events() if event.device_type == DeviceType.CUDA]
             trace = [Kernel(e.name, e.time_range.start * 1e-6, e.time_range.end * 1e-6) for e in events]
             return calls_of(trace)
         spin_s *= 2

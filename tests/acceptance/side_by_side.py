@@ -40,29 +40,32 @@ class Timed:
 def run(scratch: Path) -> list[Table]:
     folder = scratch / "side-by-side"
     project = _project(folder)
-    found = {tool: _by_asv(project, benchmark) for tool, benchmark in ASV.items()}
-    found.update(_by_others(folder))
-    found[OURS] = _by_us(scratch, folder / "benchmarks")
-    return [table(found)]
+    by_tool = {tool: _by_asv(project, benchmark) for tool, benchmark in ASV.items()}
+    by_tool.update(_by_others(folder))
+    by_tool[OURS] = _by_us(scratch, folder / "benchmarks")
+    return [table(by_tool)]
 
 
-def table(found: Mapping[str, Timed]) -> Table:
+def table(row: Mapping[str, Timed]) -> Table:
     """A row an operation and a column a tool; the seconds that each tool took stand below."""
-    tools = [tool for tool in TOOLS if tool in found]
+    tools = [tool for tool in TOOLS if tool in row]
     rows = [
-        _row(each.title, {tool: found[tool].values.get(each.__name__, []) for tool in tools}) for each in OPERATIONS
+        _row(operation.title, {tool: row[tool].values.get(operation.__name__, []) for tool in tools})
+        for operation in OPERATIONS
     ]
-    spent = {tool: found[tool].spent_s for tool in tools}
-    rows.append(Row(("spent in all", *(format_duration(each) for each in spent.values())), None, {"spent": spent}))
-    missing = tuple(f"{tool} is not installed." for tool in TOOLS if tool not in found)
+    spent = {tool: row[tool].spent_s for tool in tools}
+    rows.append(
+        Row(("spent in all", *(format_duration(seconds) for seconds in spent.values())), None, {"spent": spent})
+    )
+    missing = tuple(f"{tool} is not installed." for tool in TOOLS if tool not in row)
     title = f"Side by side: median and spread between {limits.FEW_PROCESSES} processes"
     return Table(title, ("operation", *tools), tuple(rows), missing)
 
 
 def _row(title: str, values: Mapping[str, Sequence[float]]) -> Row:
-    cells = (f"{format_time(statistics.median(each))}, {format_percent(variation(each))}" if each else "failed"
-             for each in values.values())  # fmt: skip
-    return Row((title, *cells), None, {"values": {tool: list(each) for tool, each in values.items()}})
+    cells = (f"{format_time(statistics.median(samples))}, {format_percent(variation(samples))}" if samples else "failed"
+             for samples in values.values())  # fmt: skip
+    return Row((title, *cells), None, {"values": {tool: list(samples) for tool, samples in values.items()}})
 
 
 # -- the tools -----------------------------------------------------------------------------------------------------------
@@ -90,14 +93,14 @@ def _by_asv(project: Project, benchmark: str) -> Timed:
     bench.run(words, project.root, TIMEOUT_S, allowed=(0, 2), HOME=str(project.root), ASV_PYTHONPATH=path)
     (file,) = (project.root / "results" / "here").glob(f"{sha[:8]}-*.json")
     data = json.loads(file.read_text())
-    found = Timed(spent_s=time.monotonic() - start)
+    timed = Timed(spent_s=time.monotonic() - start)
     column = data["result_columns"].index("samples")
     for name, cells in data["results"].items():
         _, operation, function = name.split(".")
         samples = cells[column][0] if len(cells) > column and cells[column] else None
         if function == benchmark and samples:
-            found.values[operation] = medians(samples, limits.FEW_PROCESSES)
-    return found
+            timed.values[operation] = medians(samples, limits.FEW_PROCESSES)
+    return timed
 
 
 def medians(samples: Sequence[float], processes: int) -> list[float]:
@@ -109,25 +112,25 @@ def medians(samples: Sequence[float], processes: int) -> list[float]:
 
 
 def _by_others(folder: Path) -> dict[str, Timed]:
-    found: dict[str, Timed] = {}
+    by_tool: dict[str, Timed] = {}
     start = time.monotonic()
     for _ in range(limits.FEW_PROCESSES):
         said = bench.run([sys.executable, "-m", "tests.acceptance.others"], folder, TIMEOUT_S)
         for tool, operations in json.loads(said.splitlines()[-1]).items():
-            timed = found.setdefault(tool, Timed())
+            timed = by_tool.setdefault(tool, Timed())
             for operation, (seconds, spent_s) in operations.items():
                 timed.values.setdefault(operation, []).append(seconds)
                 timed.spent_s += spent_s
     # The processes are shared: what is not measuring is starting, and each tool would have had to do it by itself.
-    starting_s = time.monotonic() - start - sum(timed.spent_s for timed in found.values())
-    for timed in found.values():
+    starting_s = time.monotonic() - start - sum(timed.spent_s for timed in by_tool.values())
+    for timed in by_tool.values():
         timed.spent_s += starting_s
-    return found
+    return by_tool
 
 
 def _by_us(scratch: Path, folder: Path) -> Timed:
     start = time.monotonic()
     measured = bench.measured(scratch, folder, ["cudatime_ours"], limits.FEW_PROCESSES)
     by_case = bench.values(measured.rounds, "gpu_time")
-    values = {case.name.split(".")[1]: found for case, found in by_case.items()}
+    values = {case.name.split(".")[1]: samples for case, samples in by_case.items()}
     return Timed(values, time.monotonic() - start)

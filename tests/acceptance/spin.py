@@ -17,12 +17,12 @@ def run(scratch: Path) -> list[Table]:
     device, _ = open_device()
     loop = DeviceLoop(lambda: device.spin(limits.SPIN_S), device)
     loop.warm_up(1.0)
-    found = loop.sample(Protocol("gpu_time"))
-    if found is None:
+    samples = loop.sample(Protocol("gpu_time"))
+    if samples is None:
         raise RuntimeError("the queue could not be kept full behind a spin")
-    seconds = found.value()
+    seconds = samples.value()
     error = seconds / limits.SPIN_S - 1
-    clock = sorted(found.clocks_hz)[len(found.clocks_hz) // 2] if found.clocks_hz else 0.0
+    clock = sorted(samples.clocks_hz)[len(samples.clocks_hz) // 2] if samples.clocks_hz else 0.0
     row = Row(
         (format_time(limits.SPIN_S), format_time(seconds), f"{error:+.2%}", f"{clock / 1e6:.0f} MHz"),
         abs(error) <= limits.SPIN_SHARE,

@@ -15,7 +15,7 @@ from .table import Row, Table, variation
 
 def run(scratch: Path) -> list[Table]:
     folder = bench.ROOT / "benchmarks"
-    core = [each.name for each in bench.suite_of(scratch, folder) if is_core(each)]
+    core = [benchmark.name for benchmark in bench.suite_of(scratch, folder) if is_core(benchmark)]
     measured = bench.measured(scratch, folder, core, limits.PROCESSES)
     return tables(
         bench.values(measured.rounds, "gpu_time"),
@@ -38,7 +38,7 @@ def tables(
     for case in sorted(gpu, key=lambda case: -statistics.median(gpu[case])):
         by_class.setdefault(limits.class_of(statistics.median(gpu[case])).title, []).append(case)
     classes = tuple(
-        _class_row(each, by_class[each.title], gpu, host) for each in limits.CLASSES if each.title in by_class
+        _class_row(length, by_class[length.title], gpu, host) for length in limits.CLASSES if length.title in by_class
     )
     cases = tuple(_case_row(case, gpu[case], host.get(case, ())) for cases in by_class.values() for case in cases)
     processes = max((len(values) for values in gpu.values()), default=0)
@@ -54,7 +54,7 @@ def tables(
 
 
 def _class_row(
-    each: limits.Class,
+    length: limits.Class,
     cases: Sequence[Case],
     gpu: Mapping[Case, Sequence[float]],
     host: Mapping[Case, Sequence[float]],
@@ -63,18 +63,18 @@ def _class_row(
     median, worst = statistics.median(spreads.values()), max(spreads, key=lambda case: spreads[case])
     of_host = [variation(host[case]) for case in cases if len(host.get(case, ())) > 1]
     host_median = statistics.median(of_host) if of_host else None
-    reached = median <= each.spread
-    aim = "" if each.required else f"aim, {'reached' if reached else 'missed'}: "
+    reached = median <= length.spread
+    aim = "" if length.required else f"aim, {'reached' if reached else 'missed'}: "
     cells = (
-        each.title,
+        length.title,
         str(len(cases)),
         format_percent(median),
-        f"{aim}{format_percent(each.spread)}",
+        f"{aim}{format_percent(length.spread)}",
         f"{format_percent(spreads[worst])} ({worst})",
         format_percent(host_median),
     )
-    figures = {"gpu_time": median, "limit": each.spread, "required": each.required, "host_time": host_median}
-    return Row(cells, reached if each.required else None, figures)
+    figures = {"gpu_time": median, "limit": length.spread, "required": length.required, "host_time": host_median}
+    return Row(cells, reached if length.required else None, figures)
 
 
 def _case_row(case: Case, gpu: Sequence[float], host: Sequence[float]) -> Row:

@@ -133,21 +133,21 @@ def test_spread_is_judged_by_the_median_of_a_class() -> None:
     host = {case("big"): around(9 * US, 0.1)}
     classes, cases = spread.tables(gpu, host, ("a note",))
     assert classes.title == "Spread between 3 processes, by duration"
-    found = {row.cells[0]: row for row in classes.rows}
-    assert set(found) == {"from 45 us", "10 to 45 us", "under 5 us"}
-    assert found["from 45 us"].passed is True, "the median of three, whatever the wild one does"
-    assert found["from 45 us"].figures["gpu_time"] == pytest.approx(0.002)
-    assert found["from 45 us"].figures["host_time"] == pytest.approx(0.1)
-    assert found["from 45 us"].cells[4] == "20 % (b.wild)"
-    assert found["10 to 45 us"].passed is False
-    assert found["under 5 us"].passed is None, "an aim is reported"
-    assert found["under 5 us"].cells[3] == "aim, missed: 2.5 %"
+    by_class = {row.cells[0]: row for row in classes.rows}
+    assert set(by_class) == {"from 45 us", "10 to 45 us", "under 5 us"}
+    assert by_class["from 45 us"].passed is True, "the median of three, whatever the wild one does"
+    assert by_class["from 45 us"].figures["gpu_time"] == pytest.approx(0.002)
+    assert by_class["from 45 us"].figures["host_time"] == pytest.approx(0.1)
+    assert by_class["from 45 us"].cells[4] == "20 % (b.wild)"
+    assert by_class["10 to 45 us"].passed is False
+    assert by_class["under 5 us"].passed is None, "an aim is reported"
+    assert by_class["under 5 us"].cells[3] == "aim, missed: 2.5 %"
     assert classes.notes == ("a note",)
     assert [row.cells[0] for row in cases.rows] == ["b.huge", "b.big", "b.wild", "b.medium", "b.tiny"]
 
 
 @pytest.mark.parametrize(
-    ("each", "core"),
+    ("definition", "core"),
     [
         (benchmark(tags=["core", "x"]), True),
         (benchmark(tags="core"), True),
@@ -156,8 +156,8 @@ def test_spread_is_judged_by_the_median_of_a_class() -> None:
         (benchmark("wall_time", tags=["core"]), False),
     ],
 )
-def test_core_benchmarks_are_those_of_device_time_with_the_tag(each: Benchmark, core: bool) -> None:
-    assert spread.is_core(each) is core
+def test_core_benchmarks_are_those_of_device_time_with_the_tag(definition: Benchmark, core: bool) -> None:
+    assert spread.is_core(definition) is core
 
 
 def test_memory_has_to_repeat_to_the_byte() -> None:
@@ -170,8 +170,8 @@ def test_memory_has_to_repeat_to_the_byte() -> None:
         visited("bad", broken),
     ]
     table = memory.table(rounds)
-    found = {row.cells[0]: (row.passed, row.cells[1:]) for row in table.rows}
-    assert found == {"peak memory": (False, ("2", "1", "b.other")), "left memory": (True, ("1", "0", ""))}
+    by_case = {row.cells[0]: (row.passed, row.cells[1:]) for row in table.rows}
+    assert by_case == {"peak memory": (False, ("2", "1", "b.other")), "left memory": (True, ("1", "0", ""))}
     assert table.notes == ("error: b.bad: boom",)
 
 
@@ -184,8 +184,8 @@ def trace(*texts: str) -> list[Kernel]:
 
 
 def test_a_call_is_what_stands_between_two_markers() -> None:
-    found = trace("before", "|", "reset", "|", "a", "b", "|", "reset", "|", "a", "b", "|", "after")
-    names = [[kernel.name for kernel in call] for call in profiler.calls_of(reversed(found))]
+    kernels = trace("before", "|", "reset", "|", "a", "b", "|", "reset", "|", "a", "b", "|", "after")
+    names = [[kernel.name for kernel in call] for call in profiler.calls_of(reversed(kernels))]
     assert names == [["a", "b"], ["a", "b"]]
     assert profiler.calls_of(trace("|", "|", "|")) == [[]], "a call that launched nothing"
 
@@ -208,10 +208,10 @@ def test_a_row_of_several_kernels_shows_the_gaps_apart() -> None:
 
 def test_first_and_last_parameters_of_every_hot_benchmark_of_device_time() -> None:
     several = benchmark(params=[["1", "2", "3"], ["'a'", "'b'"]])
-    found = list(
+    cases = list(
         profiler.cases([several, benchmark(), benchmark("wall_time"), benchmark(cache="cold"), benchmark(cache="hot")])
     )
-    assert found == [Case("b.x", ("1", "'a'")), Case("b.x", ("3", "'b'")), Case("b.x"), Case("b.x")]
+    assert cases == [Case("b.x", ("1", "'a'")), Case("b.x", ("3", "'b'")), Case("b.x"), Case("b.x")]
 
 
 # -- side by side --------------------------------------------------------------------------------------------------------
@@ -226,8 +226,8 @@ def test_samples_of_asv_are_taken_apart_by_process() -> None:
 
 def test_tools_stand_side_by_side(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    found = {PLAIN: Timed({"Matmul": [1e-5, 3e-5]}, 12.0), OURS: Timed({"Matmul": [9e-6, 9e-6]}, 40.0)}
-    table = side_by_side.table(found)
+    by_tool = {PLAIN: Timed({"Matmul": [1e-5, 3e-5]}, 12.0), OURS: Timed({"Matmul": [9e-6, 9e-6]}, 40.0)}
+    table = side_by_side.table(by_tool)
     assert table.columns == ("operation", PLAIN, OURS)
     rows = {row.cells[0]: row.cells[1:] for row in table.rows}
     assert rows["matmul 1024² bf16"] == ("20.0 us, 70.7 %", "9.00 us, 0 %")
@@ -248,10 +248,10 @@ class Nap:
     def time_synchronized(self): raise KeyError("not asked for")
 """
     project.write({"benchmarks/operations.py": suite})
-    found = side_by_side._by_asv(project, "time_plain")
-    assert list(found.values) == ["Nap"]
-    assert len(found.values["Nap"]) == 6
-    assert min(found.values["Nap"]) >= 1e-3
+    timed = side_by_side._by_asv(project, "time_plain")
+    assert list(timed.values) == ["Nap"]
+    assert len(timed.values["Nap"]) == 6
+    assert min(timed.values["Nap"]) >= 1e-3
 
 
 # -- with workers, on the scripted device --------------------------------------------------------------------------------
@@ -267,8 +267,8 @@ def test_rounds_of_a_suite_on_the_scripted_device(tmp_path: Path, monkeypatch: p
         "def cudatime_a(): d.kernel('a', 5e-5)\ncudatime_a.tags = ['core']\n"
         "def cudatime_b(): raise KeyError('b')\n"
     )
-    found = bench.suite_of(tmp_path, suite)
-    assert [each.name for each in found if spread.is_core(each)] == ["b.cudatime_a"]
+    benchmarks = bench.suite_of(tmp_path, suite)
+    assert [definition.name for definition in benchmarks if spread.is_core(definition)] == ["b.cudatime_a"]
     measured = bench.measured(tmp_path, suite, ["b.cudatime_a", "b.cudatime_b"], 2)
     values = bench.values(measured.rounds, "gpu_time")
     assert list(values) == [Case("b.cudatime_a")]

@@ -74,7 +74,7 @@ def test_every_key_is_read() -> None:
     assert softmax == SOFTMAX
     assert (io.pattern, io.kind, io.reason, io.until) == ("^io\\.", "noise", "a shared disk", NEXT_TAG)
     assert conv.until == LIFTED
-    assert [each.line for each in (softmax, io, conv)] == [4, 17, 23]
+    assert [known.line for known in (softmax, io, conv)] == [4, 17, 23]
 
 
 def test_no_file_and_an_empty_one_acknowledge_nothing(tmp_path: pytest.TempPathFactory) -> None:
@@ -114,7 +114,7 @@ def test_what_is_not_understood_is_refused_with_its_line(text: str, what: str, f
 
 def test_entries_for_two_metrics_are_two() -> None:
     text = entry(metric='"gpu_time"') + entry(metric='"peak_memory"') + entry()
-    assert [each.metric for each in acks.parse(text, "x")] == ["gpu_time", "peak_memory", ""]
+    assert [known.metric for known in acks.parse(text, "x")] == ["gpu_time", "peak_memory", ""]
 
 
 @pytest.mark.parametrize(
@@ -185,17 +185,17 @@ ENTRIES = st.builds(
 
 
 @settings(max_examples=30)
-@given(st.lists(ENTRIES, min_size=1, max_size=4, unique_by=lambda each: (each.pattern, each.metric)), st.data())
+@given(st.lists(ENTRIES, min_size=1, max_size=4, unique_by=lambda known: (known.pattern, known.metric)), st.data())
 def test_what_is_written_is_read_and_what_is_added_can_be_removed(
     entries: list[Acknowledgement], data: st.DataObject
 ) -> None:
-    entries = [each for each in entries if acks._is_pattern(each.pattern)]
+    entries = [known for known in entries if acks._is_pattern(known.pattern)]
     text = PLAIN
-    for each in entries:
-        text = acks.added(text, each, "x")
+    for known in entries:
+        text = acks.added(text, known, "x")
     assert list(acks.parse(text, "x"))[3:] == entries
-    for each in data.draw(st.permutations(entries)):
-        text = acks.removed(text, each, "x")
+    for known in data.draw(st.permutations(entries)):
+        text = acks.removed(text, known, "x")
     assert text == PLAIN
 
 

@@ -55,8 +55,8 @@ class Repository(Project):
 
     def write_entries(self, *entries: Acknowledgement) -> None:
         text = ""
-        for each in entries:
-            text = acks.added(text, each, FILE)
+        for known in entries:
+            text = acks.added(text, known, FILE)
         self.write({FILE: text})
 
     def commit_with(self, *entries: Acknowledgement) -> str:
@@ -73,9 +73,9 @@ class Repository(Project):
 
     def acts(self, comparison: Comparison, base: str, head: str = "HEAD") -> bool:
         """Whether the file as it is keeps it from being an alarm."""
-        found = self.review(head).of(comparison, open_repository(self.root).resolve(base).sha)
-        assert found.verdict is comparison.verdict
-        return not found.alarms
+        reviewed = self.review(head).of(comparison, open_repository(self.root).resolve(base).sha)
+        assert reviewed.verdict is comparison.verdict
+        return not reviewed.alarms
 
 
 @pytest.fixture
@@ -200,11 +200,11 @@ def test_what_is_acknowledged_changes_no_exit_code_and_is_counted(repository: Re
     boom = Failure("error", "boom", "ops.py:1")
     other = compared(case=Case("ops.cudatime_mul"), ratio=1.02, verdict=Verdict.UNCHANGED, noise=0.01)
     failed = compared(case=Case("ops.cudatime_div"), ratio=None, verdict=Verdict.FAILED, head_failure=boom, noise=0.9)
-    found = [compared(noise=0.02), other, failed]
-    assert overall(found, Settings()).exit_codes == (1, 3)
+    comparisons = [compared(noise=0.02), other, failed]
+    assert overall(comparisons, Settings()).exit_codes == (1, 3)
     repository.write_entries(entry(), entry("quarantine", "ops.cudatime_div"))
     base = Side("base", open_repository(repository.root).resolve("HEAD"), "")
-    done, told = acknowledged(found, repository.review(), base, whole=True)
+    done, told = acknowledged(comparisons, repository.review(), base, whole=True)
     summed = overall(done, Settings())
     assert (summed.state, summed.exit_codes, told) == ("PASS", (0,), ())
     assert summed.counts == {"regressed": 1, "failed": 1, "unchanged": 1}
@@ -214,9 +214,12 @@ def test_what_is_acknowledged_changes_no_exit_code_and_is_counted(repository: Re
 
 def test_one_metric_of_a_case_may_be_acknowledged_and_not_another(repository: Repository) -> None:
     repository.write_entries(entry("noise", metric="gpu_time"))
-    found = [repository.review().of(each, "HEAD") for each in (compared(), compared(metric=METRICS["peak_memory"]))]
-    assert [each.alarms for each in found] == [False, True]
-    summed = overall(found, Settings())
+    comparisons = [
+        repository.review().of(comparison, "HEAD")
+        for comparison in (compared(), compared(metric=METRICS["peak_memory"]))
+    ]
+    assert [comparison.alarms for comparison in comparisons] == [False, True]
+    summed = overall(comparisons, Settings())
     assert (summed.exit_codes, summed.counts, summed.acknowledged) == ((1,), {"regressed": 1}, {})
 
 
@@ -318,14 +321,14 @@ def test_expired_and_unused_entries_are_told_of_where_all_was_looked_at(reposito
     repository.write_entries(entry(until="2026-02-01"), entry("noise", "ops.cudatime_ad(16)"), entry("noise", "ops"))
     base = Side("base", open_repository(repository.root).resolve("HEAD"), "HEAD")
     _, told = acknowledged([compared()], repository.review(known=()), base, whole=True)
-    assert [(each.entry.pattern, each.state, each.why) for each in told] == [
+    assert [(reviewed.entry.pattern, reviewed.state, reviewed.why) for reviewed in told] == [
         ("ops.cudatime_add", "expired", "2026-02-01 is over"),
         ("ops.cudatime_ad(16)", "unused", "no benchmark matches"),
     ]
     assert told[0].fix.startswith("regress ack --remove ops.cudatime_add, or ")
     assert told[1].fix == "write \"ops.cudatime_add(16)\", or regress ack --remove 'ops.cudatime_ad(16)'"
     assert acknowledged([compared()], repository.review(), base, whole=False)[1] == ()
-    assert [each.state for each in repository.review().entries_of([])] == ["expired", "active", "active"]
+    assert [reviewed.state for reviewed in repository.review().entries_of([])] == ["expired", "active", "active"]
 
 
 # -- change points -------------------------------------------------------------------------------------------------------
@@ -364,18 +367,20 @@ def test_host_times_of_a_shared_node_are_noise(repository: Repository, metric: s
     (repository.root / "asv.conf.json").write_text(
         json.dumps({**config, "regress": {**config["regress"], "cluster": cluster, "machine": "h100"}})
     )
-    found = review(Opened(Request(repository.root)), Side("head", open_repository(repository.root).resolve("HEAD"), ""))
+    reviewing = review(
+        Opened(Request(repository.root)), Side("head", open_repository(repository.root).resolve("HEAD"), "")
+    )
     series = Series(CASE, METRICS[metric], "h100", "", "worktree", (), (), (), (), (), ())
     gates = exclusive or metric == "gpu_time"
-    assert found.of(compared(1.5, metric=METRICS[metric]), commits[0]).alarms is gates
-    assert [each.is_open for each in found.of_changes(series, [step(commits, 2, 1.0, 1.5)])] == [gates]
-    assert found.of_changes(replace(series, machine="box"), [step(commits, 2, 1.0, 1.5)])[0].is_open
-    assert found.of(compared(1.5, Verdict.FAILED, metric=METRICS[metric]), commits[0]).alarms
+    assert reviewing.of(compared(1.5, metric=METRICS[metric]), commits[0]).alarms is gates
+    assert [point.is_open for point in reviewing.of_changes(series, [step(commits, 2, 1.0, 1.5)])] == [gates]
+    assert reviewing.of_changes(replace(series, machine="box"), [step(commits, 2, 1.0, 1.5)])[0].is_open
+    assert reviewing.of(compared(1.5, Verdict.FAILED, metric=METRICS[metric]), commits[0]).alarms
 
 
 def opened(repository: Repository, *points: ChangePoint) -> list[bool]:
     series = Series(CASE, GPU, "box", "", "worktree", (), (), (), (), (), ())
-    return [each.is_open for each in repository.review().of_changes(series, points)]
+    return [point.is_open for point in repository.review().of_changes(series, points)]
 
 
 def test_a_change_after_since_is_no_longer_open(repository: Repository) -> None:
@@ -402,8 +407,8 @@ def test_a_relapse_needs_no_acknowledgement(repository: Repository) -> None:
     repository.write_entries(entry("noise"))
     series = Series(CASE, GPU, "box", "", "worktree", (), (), (), (), (), ())
     points = [step(commits, 2, 1.0, 1.07, state=state) for state in ("confirmed", "relapsed")]
-    found = repository.review().of_changes(series, points)
-    assert [each.acknowledged is not None for each in found] == [True, False]
+    reviewed = repository.review().of_changes(series, points)
+    assert [point.acknowledged is not None for point in reviewed] == [True, False]
 
 
 def test_a_change_on_top_of_what_was_accepted_is_open(repository: Repository) -> None:

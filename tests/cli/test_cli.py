@@ -49,7 +49,7 @@ def shell(folder: Path, line: str) -> Result:
 # -- help and options ----------------------------------------------------------------------------------------------------
 
 
-SHOWN = sorted(name for name, each in command_line.commands.items() if not each.hidden)
+SHOWN = sorted(name for name, command in command_line.commands.items() if not command.hidden)
 """Without what nodes of a cluster are started with."""
 
 
@@ -77,8 +77,8 @@ def test_help_lists_every_command_and_some_examples() -> None:
 def test_an_environment_is_named_alike_by_every_command() -> None:
     named = {
         name: option.opts
-        for name, each in command_line.commands.items()
-        for option in each.params
+        for name, command in command_line.commands.items()
+        for option in command.params
         if option.name in ("environment", "environments")
     }
     assert len(named) >= 9
@@ -118,10 +118,10 @@ def test_a_file_that_cannot_be_written_is_told_before_anything_is_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = [
-        each for one in command_line.commands.values() for each in one.params if each.metavar in ("FILE", "[FILE]")
+        param for one in command_line.commands.values() for param in one.params if param.metavar in ("FILE", "[FILE]")
     ]
     assert len(files) >= 4
-    assert all(isinstance(each.type, Target) for each in files)
+    assert all(isinstance(file.type, Target) for file in files)
     monkeypatch.setattr("regress.cli.options.os.access", lambda *_: False)
     with pytest.raises(click.BadParameter, match="is write-protected"):
         Target().convert(str(tmp_path / "x"), None, None)
@@ -228,7 +228,7 @@ def test_several_files_are_written_beside_stdout(project: Callable[..., Project]
     assert ESCAPE not in text.read_text(), "a file is never coloured"
     plain = re.sub(r"\x1b\[[0-9;]*m", "", result.out)
     assert plain.splitlines()[1:] == text.read_text().splitlines()[1:], "but for the age of the commit, the same"
-    (benchmark,) = [each for each in json.loads(data.read_text())["benchmarks"] if each["primary"]]
+    (benchmark,) = [row for row in json.loads(data.read_text())["benchmarks"] if row["primary"]]
     assert benchmark["value"] == pytest.approx(50e-6, rel=0.02)
 
 

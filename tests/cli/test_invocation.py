@@ -42,8 +42,8 @@ def test_every_format_goes_to_a_file_of_its_own(p: Project, tmp_path: Path, monk
     assert result.code == 1
     assert json.loads(files["json"].read_text())["verdict"] == "FAIL"
     assert_harmless(files["markdown"].read_text())
-    assert [each.get("type") for each in junit(files["junit"].read_text()).iter("failure")] == ["regressed"]
-    assert [each.name for each in commands(files["github"].read_text())] == ["error", "warning", "notice"]
+    assert [row.get("type") for row in junit(files["junit"].read_text()).iter("failure")] == ["regressed"]
+    assert [command.name for command in commands(files["github"].read_text())] == ["error", "warning", "notice"]
     added = summary.read_text().removeprefix("# from an earlier command\n")
     assert "| regressed |" in added, "-q is for the output, not for the summary"
     assert_harmless(added)
@@ -125,9 +125,9 @@ def test_ctrl_c_replaces_it_too(p: Project, tmp_path: Path) -> None:
     ],
 )
 def test_what_the_machine_refuses_is_no_fault_of_ours(error: OSError, what: str, code: int) -> None:
-    found = _explained(error, {})
-    assert (found.what.startswith(what), found.exit_code) == (True, code)
-    assert found.fix
+    explained = _explained(error, {})
+    assert (explained.what.startswith(what), explained.exit_code) == (True, code)
+    assert explained.fix
 
 
 def test_a_machine_that_reads_the_output_is_told_of_an_error_there(p: Project) -> None:
@@ -154,9 +154,9 @@ def test_sweep_run_and_build_have_all_formats_too(p: Project, tmp_path: Path) ->
         result = regress(
             p.root, *arguments, f"--output=junit={xml}", f"--output=markdown={markdown}", "--format", "github"
         )
-        red = [each for each in junit(xml.read_text()).iter() if each.tag in ("error", "failure")]
+        red = [row for row in junit(xml.read_text()).iter() if row.tag in ("error", "failure")]
         assert bool(red) is bool(result.code), arguments
-        assert any(each.name == "error" for each in commands(result.out)) is bool(result.code), arguments
+        assert any(command.name == "error" for command in commands(result.out)) is bool(result.code), arguments
         assert_harmless(markdown.read_text())
 
 
@@ -164,7 +164,7 @@ def test_no_name_in_a_table_is_a_formula(tmp_path: Path) -> None:
     rows = [["=HYPERLINK(1)", "@SUM(1)", "+x", "-x", "\t=1", "\r=1"], ["-1.5", "+2e-3", "-inf", "a=b", "", "x-y"]]
     write_table(rows, str(tmp_path / "t.csv"))
     with (tmp_path / "t.csv").open(newline="") as file:
-        assert list(csv.reader(file)) == [[f"'{each}" for each in rows[0]], rows[1]]
+        assert list(csv.reader(file)) == [[f"'{row}" for row in rows[0]], rows[1]]
 
 
 @pytest.mark.parametrize("words", [("check",), ("config",), ("export", "--csv"), ("profile", "x.json")])

@@ -54,7 +54,7 @@ SchedulerParameters=sched_min_interval=0,batch_sched_delay=0,sched_interval=1,bf
 def why_not() -> str:
     """Why there can be no Slurm here; empty where there can."""
     path = f"{os.environ.get('PATH', '')}:{SBIN}"
-    missing = [each for each in COMMANDS if shutil.which(each, path=path) is None]
+    missing = [command for command in COMMANDS if shutil.which(command, path=path) is None]
     if missing:
         return f"not installed: {', '.join(missing)} (apt-get install slurm-wlm munge)"
     return "" if os.geteuid() == 0 else "slurmd has to be started by root"
@@ -137,7 +137,7 @@ class Site:
 
     def _is_up(self) -> bool:
         states = self.run("sinfo", "--noheader", "--Node", "--partition=urgent", "--format=%T").split()
-        return len(states) == len(self.nodes) and all(each in UP for each in states)
+        return len(states) == len(self.nodes) and all(state in UP for state in states)
 
     def _kill(self, variable: str) -> None:
         """Every process of this site's that has the variable, and the one that started it for Slurm."""
@@ -147,7 +147,7 @@ class Site:
                 variables = (folder / "environ").read_bytes().split(b"\0")
                 if own not in variables or wanted not in variables:
                     continue
-                pid, daemons = int(folder.name), {each.pid for each in self._running.values()}
+                pid, daemons = int(folder.name), {process.pid for process in self._running.values()}
                 parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
                 if (folder.parent / str(parent) / "comm").read_text().strip() == "slurmstepd":
                     os.kill(parent, signal.SIGKILL)
@@ -158,12 +158,12 @@ class Site:
 def _free_ports(count: int) -> list[int]:
     held = [socket.socket() for _ in range(count)]
     try:
-        for each in held:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in held]
+        for listening in held:
+            listening.bind(("127.0.0.1", 0))
+        return [listening.getsockname()[1] for listening in held]
     finally:
-        for each in held:
-            each.close()
+        for listening in held:
+            listening.close()
 
 
 def until(holds: Callable[[], object], what: str, timeout_s: float = 60.0) -> None:

@@ -114,9 +114,9 @@ def test_every_event_is_found_once_whatever_happens(site: Site, history: tuple[P
                 break
             result = swept(p)  # what was cancelled
     changes = document(result)["changes"]
-    found = [(each["machine"], each["name"], shas.index(each["first"]), each["verdict"]) for each in changes]
+    told = [(change["machine"], change["name"], shas.index(change["first"]), change["verdict"]) for change in changes]
     events = [(kind, "b.cudatime_work", at, how) for kind in ("h100", "a100") for at, how in PLANTED.items()]
-    assert sorted(found) == sorted(events), result.err
+    assert sorted(told) == sorted(events), result.err
     for kind in ("h100", "a100"):
         runs = [Run(folder) for folder in Path(p.root.parent / "shared" / "runs").iterdir()]
         measured = [run for run in runs if not run.plan.key.endswith("-pairs")]

@@ -121,8 +121,8 @@ class Place_:
 
     @property
     def rounds(self) -> int:
-        found = Store(self.session.config.results_dir).load(SHA, "h100").recorded
-        return sum(len(each.rounds) for each in found)
+        recorded = Store(self.session.config.results_dir).load(SHA, "h100").recorded
+        return sum(len(result.rounds) for result in recorded)
 
 
 @pytest.fixture
@@ -147,9 +147,9 @@ def test_what_is_new_is_submitted_and_what_has_ended_is_merged_once(place: Place
         yield {}
 
     engine = Scripted(place.run, steps())
-    found = place.follow(engine)
+    followed = place.follow(engine)
     assert engine.submitted == [("h100", (0,), ())]
-    assert (found.came["h100"], found.warnings, place.rounds, found.settled) == (1, [], 2, True)
+    assert (followed.came["h100"], followed.warnings, place.rounds, followed.settled) == (1, [], 2, True)
     assert place.told.notes[0] == "h100: 1 wait, 0 of 1 in"
     again = place.follow(Scripted(place.run, iter([{}])))
     assert (again.came["h100"], place.rounds) == (1, 2)
@@ -172,10 +172,10 @@ def test_of_two_kinds_the_other_goes_on_where_one_is_refused(place: Place_, tmp_
         place.attempt(end=End(0))
         yield {}
 
-    found = place.follow(Scripted(place.run, steps(), refuses=("a100",)), [Kind("a100"), H100])
-    assert found.came == {"h100": 1}
-    assert "a100: Slurm takes no job" in found.warnings[0]
-    assert not found.settled, "the same command tries it again"
+    followed = place.follow(Scripted(place.run, steps(), refuses=("a100",)), [Kind("a100"), H100])
+    assert followed.came == {"h100": 1}
+    assert "a100: Slurm takes no job" in followed.warnings[0]
+    assert not followed.settled, "the same command tries it again"
 
 
 @pytest.mark.parametrize("silent", [0, 2])
@@ -191,15 +191,15 @@ def test_slurm_that_does_not_answer_is_waited_for(place: Place_, monkeypatch: py
         yield {}
 
     engine = Scripted(place.run, steps(), silent=silent)
-    found = place.follow(engine)
-    assert (found.came, found.settled, len(engine.submitted)) == ({"h100": 1}, True, 1)
+    followed = place.follow(engine)
+    assert (followed.came, followed.settled, len(engine.submitted)) == ({"h100": 1}, True, 1)
     assert any(note.startswith("no answer for ") for note in place.told.notes)
 
 
 def test_one_look_at_a_slurm_that_does_not_answer_waits_for_nothing(place: Place_) -> None:
-    found = place.follow(Scripted(place.run, iter([None])), waits=False)
-    assert found.warnings == ["the cluster does not answer; the same command tries again"]
-    assert not found.settled
+    followed = place.follow(Scripted(place.run, iter([None])), waits=False)
+    assert followed.warnings == ["the cluster does not answer; the same command tries again"]
+    assert not followed.settled
 
 
 @pytest.mark.parametrize(
@@ -219,10 +219,10 @@ def test_what_died_is_begun_again_whole_by_another_attempt(place: Place_, gone: 
         yield {}
 
     engine = Scripted(place.run, steps(), ends={("h100", 0): gone})
-    found = place.follow(engine)
+    followed = place.follow(engine)
     assert engine.submitted == [("h100", (0,), ()), ("h100", (0,), ())]
     assert f"h100 0: {words}; begun again (2 of 3)" in place.told.notes
-    assert (found.came["h100"], found.given_up, place.rounds) == (1, 0, 2)
+    assert (followed.came["h100"], followed.given_up, place.rounds) == (1, 0, 2)
 
 
 def test_a_node_on_which_two_attempts_died_gets_no_third_and_the_last_error_is_told(place: Place_) -> None:
@@ -236,11 +236,11 @@ def test_a_node_on_which_two_attempts_died_gets_no_third_and_the_last_error_is_t
 
     place.run.log("h100", 0).write_text("error: the disk is full\nwhy:   no space left on device\nfix:   df -h\n")
     engine = Scripted(place.run, steps(), ends={("h100", 0): Gone("ended")})
-    found = place.follow(engine)
-    assert [each[2] for each in engine.submitted] == [(), (), ("node7",)]
-    (warning,) = found.warnings
+    followed = place.follow(engine)
+    assert [entry[2] for entry in engine.submitted] == [(), (), ("node7",)]
+    (warning,) = followed.warnings
     assert warning == f"h100 0 was given up after 3 attempts: the disk is full    # log: {place.run.log('h100', 0)}"
-    assert (found.given_up, place.rounds, found.settled) == (1, 0, True)
+    assert (followed.given_up, place.rounds, followed.settled) == (1, 0, True)
 
 
 def test_what_slurm_has_requeued_is_not_submitted_by_us(place: Place_) -> None:
@@ -254,8 +254,8 @@ def test_what_slurm_has_requeued_is_not_submitted_by_us(place: Place_) -> None:
         yield {}
 
     engine = Scripted(place.run, steps())
-    found = place.follow(engine)
-    assert (len(engine.submitted), found.came["h100"], place.rounds) == (1, 1, 2)
+    followed = place.follow(engine)
+    assert (len(engine.submitted), followed.came["h100"], place.rounds) == (1, 1, 2)
     assert not any("begun again" in note for note in place.told.notes), "nothing died"
 
 
@@ -274,8 +274,8 @@ def test_what_was_cancelled_is_said_and_the_same_command_submits_it_again(
         yield from itertools.repeat({})
 
     gone = {("h100", 0): Gone("cancelled")} if begun else {}  # one that waited is unknown to Slurm afterwards
-    found = place.follow(Scripted(place.run, steps(), ends=gone))
-    assert (found.cancelled, found.warnings) == (1, ["1 task was cancelled; the same command submits them again"])
+    followed = place.follow(Scripted(place.run, steps(), ends=gone))
+    assert (followed.cancelled, followed.warnings) == (1, ["1 task was cancelled; the same command submits them again"])
     assert find(place.run.folder.parents[1], "key") is not None
 
     def later() -> Iterator[Any]:
@@ -299,9 +299,9 @@ def test_commits_that_cannot_be_measured_are_named_and_not_tried_without_end(pla
         place.attempt(end=end)
         yield {}
 
-    found = place.follow(Scripted(place.run, steps()))
+    followed = place.follow(Scripted(place.run, steps()))
     log = place.run.log("h100", 0)
-    assert found.warnings == [f"h100: ffffffff was left out: it does not build: exit code 2    # log: {log}"]
+    assert followed.warnings == [f"h100: ffffffff was left out: it does not build: exit code 2    # log: {log}"]
     assert StateFile(place.session.cache / FILE, "commits", dict[str, Tried]).read() == {"f" * 40: {"x b": "1"}}
 
 
@@ -352,9 +352,9 @@ def test_a_second_driver_waits_for_the_first(place: Place_, monkeypatch: pytest.
         (place.run.folder / "driver.json").unlink()
 
     monkeypatch.setattr("regress.commands.sweep.following.time.sleep", nap)
-    found = place.follow(Scripted(place.run, iter([{}])))
+    followed = place.follow(Scripted(place.run, iter([{}])))
     assert place.told.notes[0] == f"{place.run.name} is followed by {other.words}: waiting until it ends"
-    assert (len(naps), found.came["h100"]) == (1, 1)
+    assert (len(naps), followed.came["h100"]) == (1, 1)
 
 
 def test_after_the_budget_nothing_begins_and_what_runs_is_waited_for(place: Place_, tmp_path: Path) -> None:
@@ -378,15 +378,15 @@ def test_after_the_budget_nothing_begins_and_what_runs_is_waited_for(place: Plac
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("regress.commands.sweep.following.time.monotonic", lambda: clock[0])
         patched.setattr("regress.commands.sweep.following.time.sleep", sleep)
-        found = place.follow(engine, end_s=5000.0)
+        followed = place.follow(engine, end_s=5000.0)
     assert engine.cancelled == [[("h100", 1)]]
-    assert (found.came["h100"], found.cancelled) == (1, 0)
+    assert (followed.came["h100"], followed.cancelled) == (1, 0)
 
 
 def test_without_waiting_there_is_one_look(place: Place_) -> None:
     engine = Scripted(place.run, iter([{}]))
-    found = place.follow(engine, waits=False)
-    assert (engine.submitted, found.came, found.settled) == ([("h100", (0,), ())], {}, False)
+    followed = place.follow(engine, waits=False)
+    assert (engine.submitted, followed.came, followed.settled) == ([("h100", (0,), ())], {}, False)
 
 
 def test_people_are_told_in_a_line_a_kind_how_far_it_is(place: Place_, tmp_path: Path, monkeypatch: Any) -> None:
@@ -402,9 +402,9 @@ def test_people_are_told_in_a_line_a_kind_how_far_it_is(place: Place_, tmp_path:
         yield some
         raise KeyboardInterrupt
 
-    found = place.follow(Scripted(place.run, steps()))
+    followed = place.follow(Scripted(place.run, steps()))
     assert place.told.notes == ["h100: 6 wait, 0 of 6 in", "h100: 3 wait (Resources), 2 run, 1 of 6 in; about 30 min"]
-    assert (found.interrupted, place.told.done) == (True, 1)
+    assert (followed.interrupted, place.told.done) == (True, 1)
 
 
 class Slots(Scripted):
@@ -444,6 +444,6 @@ def test_twelve_jobs_on_four_slots_take_little_longer_than_they_must(
     monkeypatch.setattr(
         "regress.commands.sweep.following.time.sleep", lambda seconds: clock.__setitem__(0, clock[0] + seconds)
     )
-    found = place.follow(Slots(place, takes_s, clock))
-    assert found.came == {"h100": 12}
+    followed = place.follow(Slots(place, takes_s, clock))
+    assert followed.came == {"h100": 12}
     assert clock[0] <= 1.3 * sum(takes_s) / 4, "of which 0.1 are no fault of ours: the last row is uneven"

@@ -20,23 +20,23 @@ def lacking(count: int) -> dict[str, tuple[str, ...]]:
 
 @given(st.integers(1, 300), st.integers(1, 16))
 def test_every_commit_is_in_one_task_and_the_anchor_in_all(count: int, at_once: int) -> None:
-    found = tasks_of(lacking(count), "000", at_once, CASES)
-    assert [each.number for each in found] == list(range(len(found)))
-    assert all(each.commits[0] == "000" and each.commits == tuple(sorted(each.commits)) for each in found)
-    own = [sha for each in found for sha in each.commits[1:]]
+    tasks = tasks_of(lacking(count), "000", at_once, CASES)
+    assert [task.number for task in tasks] == list(range(len(tasks)))
+    assert all(task.commits[0] == "000" and task.commits == tuple(sorted(task.commits)) for task in tasks)
+    own = [sha for task in tasks for sha in task.commits[1:]]
     assert sorted(own) == sorted(lacking(count))[1:]
-    assert all(len(each.commits) <= GROUP + 1 for each in found)
-    assert len(found) == 1 or all(len(each.commits) > FEW for each in found)
+    assert all(len(task.commits) <= GROUP + 1 for task in tasks)
+    assert len(tasks) == 1 or all(len(task.commits) > FEW for task in tasks)
 
 
 @given(st.integers(20, 300))
 def test_a_task_has_no_neighbours_and_covers_all(count: int) -> None:
-    found = tasks_of(lacking(count), "000", 1, CASES)
-    for each in found:
-        places = [int(sha) for sha in each.commits[1:]]
-        assert all(later - earlier == len(found) for earlier, later in pairwise(places))
-        assert places[0] <= len(found)
-        assert places[-1] >= count - len(found)
+    tasks = tasks_of(lacking(count), "000", 1, CASES)
+    for task in tasks:
+        places = [int(sha) for sha in task.commits[1:]]
+        assert all(later - earlier == len(tasks) for earlier, later in pairwise(places))
+        assert places[0] <= len(tasks)
+        assert places[-1] >= count - len(tasks)
 
 
 def test_an_anchor_that_lacks_nothing_is_measured_again_beside_the_others() -> None:
@@ -72,9 +72,9 @@ def test_tasks_are_sized_by_what_earlier_ones_took(
 ) -> None:
     costs = Costs(start_s, case_s, time_s=4 * 3600.0)
     names = [str(number) for number in range(cases)]
-    found = tasks_of({f"{at:04}": names for at in range(count)}, "0000", at_once, names, costs)
-    takes = [seconds(each, costs, cases) for each in found]
-    assert len(found) == 1 or all(start_s <= START * took for took in takes), "the start is a tenth at most"
+    tasks = tasks_of({f"{at:04}": names for at in range(count)}, "0000", at_once, names, costs)
+    takes = [seconds(task, costs, cases) for task in tasks]
+    assert len(tasks) == 1 or all(start_s <= START * took for took in takes), "the start is a tenth at most"
     longest_s = max(TASK_S, 2 * start_s / START, 2 * (FEW + 1) * cases * case_s)
     assert all(took <= start_s + longest_s * (1 + 1 / FEW) for took in takes)
 
@@ -83,13 +83,13 @@ def test_tasks_are_sized_by_what_earlier_ones_took(
 @given(st.integers(30, 1000), st.sampled_from([1, 2, 4, 8]), st.booleans())
 def test_rows_of_tasks_keep_all_nodes_busy(count: int, at_once: int, known: bool) -> None:
     costs = Costs(10.0, 0.5, time_s=3600.0)
-    found = tasks_of(lacking(count), "000", at_once, CASES, costs if known else None)
-    takes = [seconds(each, costs, len(CASES)) for each in found]
+    tasks = tasks_of(lacking(count), "000", at_once, CASES, costs if known else None)
+    takes = [seconds(task, costs, len(CASES)) for task in tasks]
     busy = [0.0] * at_once
     for took in takes:
         heapq.heappush(busy, heapq.heappop(busy) + took)
     largest, ideal = max(takes), sum(takes) / at_once
-    assert max(busy) <= max(1.3 * ideal, largest), (len(found), takes)
+    assert max(busy) <= max(1.3 * ideal, largest), (len(tasks), takes)
 
 
 def test_a_task_is_no_longer_than_its_job() -> None:

@@ -47,7 +47,7 @@ def submitted(
 
 
 def states(engine: Slurm, run: Run) -> dict[Any, str]:
-    return {place: each.state for place, each in (engine.queued(run) or {}).items()}
+    return {place: queued.state for place, queued in (engine.queued(run) or {}).items()}
 
 
 def test_tasks_wait_run_and_end_as_slurm_says(site: Site, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,10 +55,10 @@ def test_tasks_wait_run_and_end_as_slurm_says(site: Site, run: Run, monkeypatch:
     job = submitted(engine, run, "sleep 60", monkeypatch, tasks=(0, 1, 2, 3))
     until(lambda: sorted(states(engine, run).values()) == ["running", "running", "waiting", "waiting"], "two of four")
     queued = engine.queued(run) or {}
-    assert {each.why for each in queued.values() if each.state == "waiting"} == {"JobArrayTaskLimit"}, "at_most is 2"
-    assert {each.node for each in queued.values() if each.state == "running"} == {"h1", "h2"}
-    running = next(place for place, each in queued.items() if each.state == "running")
-    waiting = next(place for place, each in queued.items() if each.state == "waiting")
+    assert {state.why for state in queued.values() if state.state == "waiting"} == {"JobArrayTaskLimit"}, "at_most is 2"
+    assert {state.node for state in queued.values() if state.state == "running"} == {"h1", "h2"}
+    running = next(place for place, state in queued.items() if state.state == "running")
+    waiting = next(place for place, state in queued.items() if state.state == "waiting")
     engine.cancel(run, [waiting, running])
     until(lambda: not {waiting, running} & set(states(engine, run)), "the end of what was cancelled")
     assert engine.gone(run, *running, job) == Gone("cancelled")
@@ -235,19 +235,19 @@ def test_a_sweep_of_two_kinds_survives_its_driver_and_a_killed_task(
     kind, number = next(
         (k, int(path.parent.name[0])) for k in run.plan.tasks for path in folder.glob(f"{k}/*.0/began.json")
     )
-    (job,) = [each.job for each in run.submitted if each.kind == kind]
+    (job,) = [submission.job for submission in run.submitted if submission.kind == kind]
     site.run("scancel", "--signal=KILL", "--full", f"{job}_{number}")
     result = p.regress("sweep", "ALL", "--on", "all", "--format", "json")
     assert result.code == 1, result.err
     report = document(result)
     validate(report)
-    assert {(each["machine"], each["first"], each["good"], each["new"]) for each in report["changes"]} == {
+    assert {(change["machine"], change["first"], change["good"], change["new"]) for change in report["changes"]} == {
         (kind, shas[4], shas[3], True) for kind in ("h100", "a100")
     }
-    assert {each["state"] for each in report["changes"]} == {"confirmed"}
+    assert {change["state"] for change in report["changes"]} == {"confirmed"}
     for kind in ("h100", "a100"):
         assert rounds_of(p, kind) == once(shas, run, kind)
-    nodes = {each.began.node for kind in run.plan.tasks for task in run.plan.tasks[kind]
-             for each in run.attempts(kind, task.number) if each.began is not None}  # fmt: skip
+    nodes = {attempt.began.node for kind in run.plan.tasks for task in run.plan.tasks[kind]
+             for attempt in run.attempts(kind, task.number) if attempt.began is not None}  # fmt: skip
     assert nodes <= {"a1", "h1", "h2"}
     assert {path.name for path in tmp_path.glob("disk-*")} >= {f"disk-{node}" for node in nodes}

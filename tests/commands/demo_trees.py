@@ -101,28 +101,28 @@ class Memory:
 
 
 def costs_of(folder: str, device: Counting) -> dict[str, dict[str, float]]:
-    found = {}
+    costs = {}
     for case in cases(folder):
         case.setup()
         device.begin()
         case.call()
-        found[case.name] = device.costs()
-    return found
+        costs[case.name] = device.costs()
+    return costs
 
 
 def results_of(folder: str) -> dict[str, Any]:
     """The numbers that each case gives, from the same seed, as one flat tensor in float64."""
     import torch
 
-    found = {}
+    results = {}
     for case in cases(folder):
         cut_sizes(sys.modules["tinynn"])
         torch.manual_seed(0)
         case.setup()
         output = case.call()
         parts = output if isinstance(output, list) else [output]
-        found[case.name] = torch.cat([part.double().flatten() for part in parts])
-    return found
+        results[case.name] = torch.cat([part.double().flatten() for part in parts])
+    return results
 
 
 def cut_sizes(library: Any) -> None:

@@ -53,9 +53,9 @@ def kept(p: Project) -> dict[str, Any]:
 
 
 def last_aa(p: Project, *options: str) -> dict[str, Any] | None:
-    found = document(p.regress("check", "HEAD", "--rounds", "2", "--format", "json", *options))["last_aa"]
-    assert found is None or isinstance(found, dict)
-    return found
+    aa = document(p.regress("check", "HEAD", "--rounds", "2", "--format", "json", *options))["last_aa"]
+    assert aa is None or isinstance(aa, dict)
+    return aa
 
 
 @pytest.mark.slow
@@ -71,11 +71,11 @@ def test_a_quiet_suite_gives_no_false_alarm_and_checks_show_that(project: Callab
     assert summary["commit"] == sha[:8]
     told = [summary[name] for name in ("cases", "false_alarms", "undecided", "unchanged")]
     assert told == [2, 0, 0, 2]
-    rows = {each["name"]: each for each in aa["fineness"]}
-    assert {name: each["rounds"] for name, each in rows.items()} == {"b.cudatime_work": 4, "b.cudatime_other": 4}
-    for each in rows.values():
-        assert 0 < each["spread"] < each["noise"] < 0.05 < each["min_detectable"] < 0.07
-    assert {each["repro"] for each in aa["benchmarks"]} == {
+    rows = {row["name"]: row for row in aa["fineness"]}
+    assert {name: row["rounds"] for name, row in rows.items()} == {"b.cudatime_work": 4, "b.cudatime_other": 4}
+    for column in rows.values():
+        assert 0 < column["spread"] < column["noise"] < 0.05 < column["min_detectable"] < 0.07
+    assert {row["repro"] for row in aa["benchmarks"]} == {
         f"regress doctor --aa -b b.cudatime_{name}" for name in ("work", "other")
     }
     text = (p.root.parent / "seen.txt").read_text()
@@ -104,7 +104,7 @@ def test_it_is_not_shown_where_it_says_nothing(project: Callable[..., Project]) 
     path.write_text(path.read_text().replace('"scripted"', '"GPU-9"'))
     assert last_aa(p) is None, "on another device"
     assert p.regress("doctor", "--aa", "-q", "-b", "other").code == 0
-    assert {uuid: each["cases"] for uuid, each in kept(p)[machine].items()} == {
+    assert {uuid: row["cases"] for uuid, row in kept(p)[machine].items()} == {
         "GPU-9": ["b.cudatime_work"],
         "scripted": ["b.cudatime_other"],
     }
@@ -112,7 +112,7 @@ def test_it_is_not_shown_where_it_says_nothing(project: Callable[..., Project]) 
 
 def test_a_noisy_suite_leaves_cases_undecided(project: Callable[..., Project]) -> None:
     p = filled(project, NOISY)
-    with patch.object(steps, "LOOKS", (4,)), patch.object(CheckSteps, "_confirmable", lambda each, suspects: []):
+    with patch.object(steps, "LOOKS", (4,)), patch.object(CheckSteps, "_confirmable", lambda check_steps, suspects: []):
         result = inside(p, "doctor", "--aa", "--format", "json")
     aa = document(result)["aa"]
     assert (result.code, aa["verdict"]) == (4, "UNDECIDED"), "what cannot be told is no alarm, and no pass"
@@ -135,12 +135,12 @@ def test_a_change_that_cannot_be_is_a_false_alarm(
     assert (aa["summary"]["false_alarms"], aa["summary"]["unchanged"]) == (1, 0)
     (row,) = aa["fineness"]
     assert (row["verdict"], row["rounds"]) == (verdict, 10), "four that made it suspicious, six that confirmed it"
-    (alarm,) = [each for each in aa["benchmarks"] if each["gates"] and each["verdict"] == verdict]
+    (alarm,) = [row for row in aa["benchmarks"] if row["gates"] and row["verdict"] == verdict]
     assert alarm["ratio"] == pytest.approx(factor, rel=0.02)
     assert {"word": "again", "command": "regress doctor --aa -b b.cudatime_planted"} in document(result)["suggestions"]
-    found = last_aa(p)
-    assert found is not None
-    assert found["false_alarms"] == 1
+    last = last_aa(p)
+    assert last is not None
+    assert last["false_alarms"] == 1
 
 
 def test_the_working_tree_is_measured_against_itself(project: Callable[..., Project]) -> None:
@@ -149,7 +149,7 @@ def test_the_working_tree_is_measured_against_itself(project: Callable[..., Proj
     aa = document(p.regress("doctor", "--aa", "--format", "json", "-b", "work"))["aa"]
     assert aa["head"]["dirty"] is True
     assert aa["summary"]["commit"].endswith("+changes")
-    (row,) = [each for each in aa["benchmarks"] if each["metric"] == "gpu_time"]
+    (row,) = [entry for entry in aa["benchmarks"] if entry["metric"] == "gpu_time"]
     assert (row["base"], row["head"]) == (pytest.approx(70e-6, rel=0.02), pytest.approx(70e-6, rel=0.02))
 
 

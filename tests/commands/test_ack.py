@@ -81,7 +81,7 @@ def test_what_is_slower_and_uses_more_memory_is_accepted_in_one_call(project: Ca
     p.commit({"proj/__init__.py": work.format(60, 16)})
     assert p.regress("check").code == 1
     acked(p)
-    assert {each.metric: each.level for each in entries(p)} == {
+    assert {entry.metric: entry.level for entry in entries(p)} == {
         "peak_memory": 2.0,
         "gpu_time": pytest.approx(1.2, rel=0.02),
     }
@@ -102,8 +102,8 @@ def test_a_comparison_of_what_is_recorded_heeds_it_too(slower: Project) -> None:
         {"regressed": 1, "unchanged": 1},
         {"regressed": 1},
     )
-    known = [each["acknowledged"] for each in report["benchmarks"] if each["acknowledged"]]
-    assert [each["reason"] for each in known] == ["exact for long rows"]
+    known = [row["acknowledged"] for row in report["benchmarks"] if row["acknowledged"]]
+    assert [row["reason"] for row in known] == ["exact for long rows"]
 
 
 @pytest.mark.slow
@@ -123,7 +123,7 @@ def test_an_expired_and_an_unused_entry_are_told_of_where_everything_was_measure
     assert "no longer accepted: v1 is there" in everything.out
     assert FILE not in p.regress("check", "v1~1", "HEAD", "-b", "cudatime_rest").out
     listed = document(p.regress("ack", "--list", "--format", "json"))["acknowledgements"]
-    assert [(each["benchmark"], each["state"]) for each in listed[:1]] == [(WORK, "expired")]
+    assert [(row["benchmark"], row["state"]) for row in listed[:1]] == [(WORK, "expired")]
 
 
 @pytest.mark.slow
@@ -138,7 +138,7 @@ def test_an_entry_is_replaced_and_removed_only_when_asked(slower: Project) -> No
     assert f"{FILE}:4 has {WORK} already: accepted until the next tag: exact for long rows" in twice.err
     assert "--replace" in twice.err
     assert p.regress("ack", WORK, "--reason", "again", "--replace", "--until", "v9").code == 0
-    assert [(each.reason, each.until) for each in entries(p)] == [("again", "v9")]
+    assert [(entry.reason, entry.until) for entry in entries(p)] == [("again", "v9")]
     assert "# asked for by the users\n[[ack]]" in (p.root / FILE).read_text()
     wrong = p.regress("ack", "--remove", "b.cudatime_wrok")
     assert (wrong.code, f"regress ack --remove {WORK}" in wrong.err) == (2, True)
@@ -284,12 +284,12 @@ def test_all_that_is_open_is_known_and_what_comes_later_alarms(project: Callable
     for at in range(3):
         p.commit({"proj/__init__.py": code(80e-6), "NEWS": f"later {at}"})
     result = p.regress("sweep", "--format", "json")
-    old, new = sorted(document(result)["changes"], key=lambda each: bool(each["new"]))
+    old, new = sorted(document(result)["changes"], key=lambda change: bool(change["new"]))
     assert (result.code, old["acknowledged"]["kind"], new["new"], new["acknowledged"]) == (1, "known", True, None)
     assert p.regress("check", "HEAD~3", "-q").code == 1, "it is about the history alone"
     again = p.regress("ack", "--all-open", "--reason", "seen too")
     assert again.code == 0
-    assert [each.reason for each in entries(p)] == ["seen too"], "one entry, moved on"
+    assert [entry.reason for entry in entries(p)] == ["seen too"], "one entry, moved on"
     assert p.regress("ack", "--all-open", "--reason", "x").code == 2
 
 

@@ -37,7 +37,7 @@ class Apart:
         return self.suite.regress(*arguments)
 
     def recorded(self) -> set[str]:
-        return {each.commit_sha for each in Store(self.suite.root / "history").commits()}
+        return {commit.commit_sha for commit in Store(self.suite.root / "history").commits()}
 
 
 @pytest.fixture
@@ -70,8 +70,8 @@ def test_a_sweep_fetches_what_is_new_and_the_history_lies_beside_the_suite(apart
     assert apart.recorded() == set(apart.shas)
     done = apart.regress("sweep", "NEW")
     assert apart.recorded() == {*apart.shas, *slower}, done.err
-    found = apart.regress("bisect", "b.cudatime_work", "v1", "v4", "--format", "json")
-    assert (found.code, document(found)["bisection"]["found"][0]["sha"]) == (0, slower[0]), found.err
+    result = apart.regress("bisect", "b.cudatime_work", "v1", "v4", "--format", "json")
+    assert (result.code, document(result)["bisection"]["found"][0]["sha"]) == (0, slower[0]), result.err
     assert apart.regress("compare", "v2", "v3", "-q").code == 4, "of two sessions"
     assert apart.regress("report", "-q").code == 0
     assert apart.suite.git("status", "--porcelain", "--", "benchmarks") == ""

@@ -63,7 +63,7 @@ def test_two_commits_are_installed_side_by_side(suite: Callable[..., Project]) -
     )
     staged = p.git("ls-files", "--stage")
     changed = document(slowly(p, "check", "--format", "json"))
-    (timed,) = [each for each in changed["benchmarks"] if each["metric"] == "gpu_time"]
+    (timed,) = [row for row in changed["benchmarks"] if row["metric"] == "gpu_time"]
     assert timed["head"] == pytest.approx(80e-6, rel=0.03), "with its new file, as it is in the tree"
     assert p.git("ls-files", "--stage") == staged
     undone = p.git("rev-parse", "HEAD")
@@ -81,7 +81,7 @@ def test_one_commit_in_two_environments_of_the_matrix(suite: Callable[..., Proje
     report = document(result)
     assert [report[side]["environment"] for side in ("base", "head")] == [f"{NAME}-FACTOR1", f"{NAME}-FACTOR2"]
     assert report["base"]["sha"] == report["head"]["sha"]
-    (timed,) = [each for each in report["benchmarks"] if each["metric"] == "gpu_time"]
+    (timed,) = [row for row in report["benchmarks"] if row["metric"] == "gpu_time"]
     assert timed["ratio"] == pytest.approx(2, rel=0.03)
     assert report["warnings"][0] == (
         f"asv.conf.json gives 2 environments, and {NAME}-FACTOR1 was taken; "

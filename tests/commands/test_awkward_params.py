@@ -35,7 +35,7 @@ def test_an_awkward_parameter_is_one_row_everywhere_and_whole_inside(tmp_path: P
     stems = {path.name.split(".")[0] for path in (p.root / "history" / "box").iterdir() if path.name[0] != "."}
     assert {stem[:8] for stem in stems} == {shas[0][:8], shas[1][:8], "machine"}
     (recorded,) = Store(p.root / "history").load(shas[1]).recorded
-    assert {tuple(each.params) for each in recorded.rounds} == {(text,) for text in PARAMS}
+    assert {tuple(round.params) for round in recorded.rounds} == {(text,) for text in PARAMS}
 
     assert p.regress("check", *shas, "--record", "-q").code == 1
     compared = p.regress("compare", *shas, "--output", f"json={tmp_path / 'seen.json'}")
@@ -44,8 +44,8 @@ def test_an_awkward_parameter_is_one_row_everywhere_and_whole_inside(tmp_path: P
     assert len(rows) == 2
     assert all(line.isprintable() for line in compared.out.splitlines())
     report = json.loads((tmp_path / "seen.json").read_text())
-    timed = [each for each in report["benchmarks"] if each["metric"] == "gpu_time"]
-    assert [(each["params"], each["verdict"]) for each in timed] == [([text], "regressed") for text in PARAMS]
+    timed = [row for row in report["benchmarks"] if row["metric"] == "gpu_time"]
+    assert [(row["params"], row["verdict"]) for row in timed] == [([text], "regressed") for text in PARAMS]
 
     # What is printed to be run again selects that very case: the worst, which is the one that nothing has escaped.
     (again,) = [line for line in compared.out.splitlines() if line.startswith("again ")]
@@ -54,4 +54,4 @@ def test_an_awkward_parameter_is_one_row_everywhere_and_whole_inside(tmp_path: P
         ["bash", "-c", f"{command} --format json"], cwd=p.root, capture_output=True, text=True, check=False
     )
     assert done.returncode == 1, done.stderr
-    assert {tuple(each["params"]) for each in json.loads(done.stdout)["benchmarks"]} == {(AWKWARD,)}
+    assert {tuple(row["params"]) for row in json.loads(done.stdout)["benchmarks"]} == {(AWKWARD,)}

@@ -72,11 +72,11 @@ def bisected(p: Project, *arguments: str) -> tuple[Result, dict[str, Any]]:
 
 
 def subjects(commits: Sequence[dict[str, Any]]) -> list[str]:
-    return [each["subject"] for each in commits]
+    return [commit["subject"] for commit in commits]
 
 
-def states(found: dict[str, Any]) -> dict[str, str]:
-    return {each["subject"]: each["state"] for each in found["probes"]}
+def states(bisection: dict[str, Any]) -> dict[str, str]:
+    return {probe["subject"]: probe["state"] for probe in bisection["probes"]}
 
 
 # -- what is found -------------------------------------------------------------------------------------------------------
@@ -88,23 +88,23 @@ def test_the_planted_commit_among_64_at_one_percent_of_noise(project: Callable[.
     shas = filled(p, [50e-6] * 42 + [55e-6] * 23, head=noisy)
     result = p.regress("bisect", CASE, shas[0], "HEAD", "--format", "json", "--output", "text=../seen.txt")
     report = document(result)
-    found = report["bisection"]
+    bisection = report["bisection"]
     assert (result.code, report["verdict"]) == (0, "FOUND"), result.err
-    assert subjects(found["found"]) == ["commit 42"]
-    assert found["parent"]["subject"] == "commit 41"
-    assert found["confirmed"]
-    assert found["confidence"] >= 0.99
-    assert found["candidates"] == 64
-    builds = {shas[0], shas[-1], *(each["sha"] for each in found["probes"]), found["parent"]["sha"]}
+    assert subjects(bisection["found"]) == ["commit 42"]
+    assert bisection["parent"]["subject"] == "commit 41"
+    assert bisection["confirmed"]
+    assert bisection["confidence"] >= 0.99
+    assert bisection["candidates"] == 64
+    builds = {shas[0], shas[-1], *(probe["sha"] for probe in bisection["probes"]), bisection["parent"]["sha"]}
     assert len(builds) <= 9
-    assert found["change"]["verdict"] == found["step"]["verdict"] == "regressed"
-    assert found["step"]["ratio"] == pytest.approx(1.1, rel=0.03)
-    assert all(each["state"] == ("bad" if each["sha"] in shas[42:] else "good") for each in found["probes"])
-    assert [each["left"] for each in found["probes"]] == sorted(
-        (each["left"] for each in found["probes"]), reverse=True
+    assert bisection["change"]["verdict"] == bisection["step"]["verdict"] == "regressed"
+    assert bisection["step"]["ratio"] == pytest.approx(1.1, rel=0.03)
+    assert all(probe["state"] == ("bad" if probe["sha"] in shas[42:] else "good") for probe in bisection["probes"])
+    assert [probe["left"] for probe in bisection["probes"]] == sorted(
+        (probe["left"] for probe in bisection["probes"]), reverse=True
     )
     assert re.search(r"64 commits: about 6 builds and \d+ rounds, about \d+ s", result.err)
-    assert len(re.findall(r"^[0-9a-f]{8} commit \d+: .* left$", result.err, re.MULTILINE)) == len(found["probes"])
+    assert len(re.findall(r"^[0-9a-f]{8} commit \d+: .* left$", result.err, re.MULTILINE)) == len(bisection["probes"])
     text = (p.root.parent / "seen.txt").read_text()
     assert re.search(
         r"^FOUND  [0-9a-f]{8} commit 42 \(Ada Lovelace\), 99\.\d % sure, confirmed ", text, re.MULTILINE
@@ -127,12 +127,12 @@ def test_a_step_of_memory_takes_one_round_a_probe(project: Callable[..., Project
     p = project()
     shas = filled(p, [50e-6] * 12, lambda at: MEMORY.format(64 if at < 7 else 80))
     result, report = bisected(p, CASE, shas[0], shas[-1])
-    found = report["bisection"]
+    bisection = report["bisection"]
     assert result.code == 0, result.err
-    assert (found["change"]["metric"], found["change"]["exact"]) == ("peak_memory", True)
-    assert subjects(found["found"]) == ["commit 7"]
-    assert {each["pairs"] for each in found["probes"]} == {1}
-    assert found["confidence"] == pytest.approx(1.0)
+    assert (bisection["change"]["metric"], bisection["change"]["exact"]) == ("peak_memory", True)
+    assert subjects(bisection["found"]) == ["commit 7"]
+    assert {probe["pairs"] for probe in bisection["probes"]} == {1}
+    assert bisection["confidence"] == pytest.approx(1.0)
 
 
 def test_the_worst_metric_unless_another_is_named(project: Callable[..., Project]) -> None:
@@ -149,11 +149,11 @@ def test_a_case_that_fails(project: Callable[..., Project]) -> None:
     fails = "    raise ValueError('no such {0}')\n"
     shas = filled(p, [50e-6] * 12, lambda at: fails.format(at) if at >= 5 else "")
     result, report = bisected(p, CASE, shas[0], shas[-1])
-    found = report["bisection"]
+    bisection = report["bisection"]
     assert result.code == 0, result.err
-    assert subjects(found["found"]) == ["commit 5"]
-    assert found["change"]["verdict"] == "failed"
-    assert "no such 11" in found["change"]["reason"]
+    assert subjects(bisection["found"]) == ["commit 5"]
+    assert bisection["change"]["verdict"] == "failed"
+    assert "no such 11" in bisection["change"]["reason"]
 
 
 @pytest.mark.parametrize(
@@ -196,14 +196,14 @@ def test_commits_that_do_not_build_are_passed_over(project: Callable[..., Projec
     shas.append(p.commit({"NEWS": "7"}, "commit 7"))
     shas += [p.commit({"NEWS": str(at)}, f"commit {at}") for at in range(8, 12)]
     result = p.regress("bisect", CASE, shas[0], shas[-1], "--format", "json", "--output", "text=../seen.txt")
-    found = document(result)["bisection"]
+    bisection = document(result)["bisection"]
     assert result.code == 4, result.err
-    assert subjects(found["found"]) == ["commit 5", "commit 6", "commit 7"]
-    assert found["parent"]["subject"] == "commit 4"
-    assert found["confirmed"]
-    assert {states(found)["commit 5"], states(found)["commit 6"]} == {"skipped"}
-    assert "2 commits of them cannot be measured" in found["reason"]
-    skipped = next(each for each in found["probes"] if each["subject"] == "commit 5")
+    assert subjects(bisection["found"]) == ["commit 5", "commit 6", "commit 7"]
+    assert bisection["parent"]["subject"] == "commit 4"
+    assert bisection["confirmed"]
+    assert {states(bisection)["commit 5"], states(bisection)["commit 6"]} == {"skipped"}
+    assert "2 commits of them cannot be measured" in bisection["reason"]
+    skipped = next(probe for probe in bisection["probes"] if probe["subject"] == "commit 5")
     assert "does not build" in skipped["reason"]
     text = (p.root.parent / "seen.txt").read_text()
     assert re.search(
@@ -246,21 +246,21 @@ def test_the_search_goes_on_inside_a_merge(project: Callable[..., Project]) -> N
     p = project()
     shas = merged(p, [50.001e-6, 50.002e-6, 60e-6, 60.001e-6])
     result, report = bisected(p, CASE, shas[0], shas[-1])
-    found = report["bisection"]
+    bisection = report["bisection"]
     assert result.code == 0, result.err
-    assert subjects(found["found"]) == ["side 2"]
-    assert subjects(found["merges"]) == ["Merge side"]
-    assert found["parent"]["subject"] == "side 1"
+    assert subjects(bisection["found"]) == ["side 2"]
+    assert subjects(bisection["merges"]) == ["Merge side"]
+    assert bisection["parent"]["subject"] == "side 1"
 
 
 def test_a_merge_that_did_it_itself_is_named(project: Callable[..., Project]) -> None:
     p = project()
     shas = merged(p, [50.001e-6, 50.002e-6], evil=True)
     result, report = bisected(p, CASE, shas[0], shas[-1])
-    found = report["bisection"]
+    bisection = report["bisection"]
     assert result.code == 0, result.err
-    assert subjects(found["found"]) == ["Merge side"]
-    assert "its branch alone does not show the change" in found["reason"]
+    assert subjects(bisection["found"]) == ["Merge side"]
+    assert "its branch alone does not show the change" in bisection["reason"]
 
 
 # -- what there is to search ---------------------------------------------------------------------------------------------
@@ -294,7 +294,7 @@ def test_the_line_follows_first_parents(project: Callable[..., Project]) -> None
     repository = open_repository(p.root)
     good, bad = repository.resolve(shas[0]), repository.resolve("HEAD")
     line = line_between(repository, good, bad)
-    assert [each.subject for each in line] == [
+    assert [commit.subject for commit in line] == [
         "commit 1",
         "commit 2",
         "main 1",
@@ -305,9 +305,9 @@ def test_the_line_follows_first_parents(project: Callable[..., Project]) -> None
     ]
     ((base, parent),) = merged_by(repository, line[3], line[2])
     assert (base.subject, parent.subject) == ("commit 1", "side 1")
-    assert [each.subject for each in line_between(repository, base, parent)] == ["side 0", "side 1"]
+    assert [commit.subject for commit in line_between(repository, base, parent)] == ["side 0", "side 1"]
     side = repository.resolve("side~1")
-    assert [each.subject for each in line_between(repository, side, bad)] == [
+    assert [commit.subject for commit in line_between(repository, side, bad)] == [
         "Merge side",
         "main 2",
         "main 3",
@@ -319,7 +319,7 @@ def test_ends_that_are_none(project: Callable[..., Project]) -> None:
     p = project()
     merged(p, [50e-6, 51e-6])
     repository = open_repository(p.root)
-    main, side, first = (repository.resolve(each) for each in ("main", "side", "main~5"))
+    main, side, first = (repository.resolve(word) for word in ("main", "side", "main~5"))
     with pytest.raises(RevisionError, match="does not come after") as swapped:
         line_between(repository, main, first)
     assert swapped.value.fix == f"regress bisect CASE {first.short} {main.short}"
@@ -335,10 +335,10 @@ CASES = [Case("a.time_f", ("1",)), Case("a.time_f", ("2",)), Case("a.time_g"), C
 
 
 @pytest.mark.parametrize(
-    ("words", "found"), [("a.time_f(1)", 0), ("a.time_g", 2), ("softmax", 3), (r"f\(2", 1), ("time_[g]$", 2)]
+    ("words", "number"), [("a.time_f(1)", 0), ("a.time_g", 2), ("softmax", 3), (r"f\(2", 1), ("time_[g]$", 2)]
 )
-def test_one_case(words: str, found: int) -> None:
-    assert one_case(words, CASES) == CASES[found]
+def test_one_case(words: str, number: int) -> None:
+    assert one_case(words, CASES) == CASES[number]
 
 
 def test_a_metric_that_there_is_not_is_refused_before_anything_is_measured(project: Callable[..., Project]) -> None:
@@ -363,16 +363,16 @@ def test_several_cases_or_none() -> None:
 def test_a_check_of_several_commits_names_the_bisection(project: Callable[..., Project]) -> None:
     p = project()
     shas = filled(p, [50e-6] * 2 + [60e-6] * 2)
-    short = [each[:8] for each in shas]
+    short = [sha[:8] for sha in shas]
     told = document(p.regress("check", shas[0], "HEAD", "--rounds", "5", "--format", "json"))["suggestions"]
     assert {"word": "find", "command": f"regress bisect {CASE} {short[0]} {short[3]}"} in told
     told = document(p.regress("check", shas[1], shas[2], "--rounds", "5", "--format", "json"))["suggestions"]
-    assert [each["word"] for each in told] == ["why", "again", "accept"], "of one commit there is nothing to look for"
+    assert [row["word"] for row in told] == ["why", "again", "accept"], "of one commit there is nothing to look for"
 
 
 def test_a_sweep_names_the_bisection_where_several_commits_may_be_to_blame() -> None:
     commits = [Commit(str(at) * 40, f"commit {at}", "Ada", 0.0) for at in range(3)]
-    good, *blamed = (each.sha for each in commits)
+    good, *blamed = (commit.sha for commit in commits)
     point = ChangePoint(
         blamed[0], tuple(blamed), good, 1.0, 1.1, 1.1, 1.1, 1.1, Verdict.REGRESSED, True, 0.05, "confirmed", ()
     )
@@ -399,13 +399,13 @@ def test_a_bisection_that_was_stopped_goes_on(project: Callable[..., Project], h
     out, _ = process.communicate(timeout=60)
     if how == signal.SIGINT:
         assert process.returncode == 130
-        assert next(each["sha"][:8] for each in json.loads(out)["bisection"]["probes"]) == first
+        assert next(probe["sha"][:8] for probe in json.loads(out)["bisection"]["probes"]) == first
     result, report = bisected(p, CASE, shas[0], "HEAD")
-    found = report["bisection"]
+    bisection = report["bisection"]
     assert result.code == 0, result.err
     assert re.search(r"resuming: \d+ commits? probed before", result.err)
-    assert subjects(found["found"]) == ["commit 20"]
-    assert found["probes"][0]["sha"][:8] == first
+    assert subjects(bisection["found"]) == ["commit 20"]
+    assert bisection["probes"][0]["sha"][:8] == first
     told = re.findall(r"^([0-9a-f]{8}) commit \d+: .* left$", result.err, re.MULTILINE)
     assert told
     assert told[0] != first, "what was measured before is not measured again"
@@ -420,8 +420,8 @@ def test_a_budget_ends_it_and_restart_forgets(project: Callable[..., Project]) -
 
     def ends_alone(line: CommitSearch, metric: str = "") -> Judged | None:
         bound, line._end_s = line._end_s, math.inf
-        found, line._end_s = really(line, metric), bound
-        return found
+        judged, line._end_s = really(line, metric), bound
+        return judged
 
     with patch.object(CommitSearch, "measure_ends", ends_alone):
         result = inside(p, "bisect", CASE, shas[0], "HEAD", "--budget", "0.01s", "--format", "json")
@@ -447,11 +447,11 @@ def test_recorded_rounds_say_where_to_begin(project: Callable[..., Project]) -> 
     for at in (0, 18, 21, 32):
         assert p.regress("run", shas[at], "--rounds", "2", "-q").code == 0
     result, report = bisected(p, CASE, shas[0], "HEAD")
-    found = report["bisection"]
+    bisection = report["bisection"]
     assert result.code == 0, result.err
-    assert subjects(found["found"]) == ["commit 20"]
-    assert {each["sha"] for each in found["probes"][:2]} <= set(shas[17:23])
-    assert len(found["probes"]) <= 4, "five halve 32"
+    assert subjects(bisection["found"]) == ["commit 20"]
+    assert {probe["sha"] for probe in bisection["probes"][:2]} <= set(shas[17:23])
+    assert len(bisection["probes"]) <= 4, "five halve 32"
 
 
 def test_the_ledger_gives_back_what_it_was_given(tmp_path: Path) -> None:
@@ -466,10 +466,10 @@ def test_the_ledger_gives_back_what_it_was_given(tmp_path: Path) -> None:
     ledger.probe("a" * 40, Probed(skipped="it does not build"))
     ledger.probe("b" * 40, Probed((Pair(1.0, 2.0), Pair(1.5, 2.5))))
     ledger.verified(Judged(contrast, (), good="a" * 40, bad="b" * 40))
-    found = SavedBisection(tmp_path, ("one", "x")).entries
-    assert found == ledger.entries
-    assert list(found.probes) == ["b" * 40, "a" * 40], "in the order they were begun"
-    assert found.pairs == 3
+    entries = SavedBisection(tmp_path, ("one", "x")).entries
+    assert entries == ledger.entries
+    assert list(entries.probes) == ["b" * 40, "a" * 40], "in the order they were begun"
+    assert entries.pairs == 3
     SavedBisection(tmp_path, ("one", "x")).forget()
     assert SavedBisection(tmp_path, ("one", "x")).entries.ends is None
     assert SavedBisection(tmp_path, ("other", "x")).entries == other.entries

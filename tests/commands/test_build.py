@@ -27,12 +27,12 @@ def builds(result: Result) -> list[dict[str, Any]]:
     assert result.out, result.err
     data = json.loads(result.out)
     jsonschema.Draft202012Validator(schema()).validate(data)
-    found: list[dict[str, Any]] = data["builds"]
-    return found
+    rows: list[dict[str, Any]] = data["builds"]
+    return rows
 
 
 def states(result: Result) -> list[str]:
-    return [each["state"] for each in builds(result)]
+    return [build["state"] for build in builds(result)]
 
 
 @pytest.fixture
@@ -47,8 +47,8 @@ def test_what_is_built_once_is_reused_by_the_next_build_and_by_a_check(p: Projec
     first = p.regress("build", "HEAD~1", "HEAD", "--format", "json")
     assert first.code == 0, first.err
     assert states(first) == ["built", "built"]
-    assert all(each["seconds"] > 0 for each in builds(first))
-    assert [Path(each["log"]).read_text() for each in builds(first)] == ["building\n"] * 2
+    assert all(build["seconds"] > 0 for build in builds(first))
+    assert [Path(build["log"]).read_text() for build in builds(first)] == ["building\n"] * 2
     again = p.regress("build", "HEAD~1", "HEAD", "--format", "json")
     assert states(again) == ["reused", "reused"]
     assert "building " not in again.err.replace("building: ", "")
@@ -87,7 +87,7 @@ def test_environments_that_build_alike_share_a_build(p: Project) -> None:
     assert states(p.regress("build", "HEAD", "--format", "json")) == ["built"]
     named = [word for name in ("worktree", "same", "other") for word in ("--env", name)]
     result = p.regress("build", "HEAD", *named, "--format", "json")
-    assert [(each["side"]["environment"], each["state"]) for each in builds(result)] == [
+    assert [(build["side"]["environment"], build["state"]) for build in builds(result)] == [
         ("worktree", "reused"),
         ("same", "reused"),
         ("other", "built"),

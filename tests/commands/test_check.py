@@ -48,9 +48,9 @@ def document(result: Result) -> dict[str, Any]:
 def found(report: dict[str, Any], gating: bool = True) -> dict[tuple[str, str], str]:
     """(benchmark, metric) -> verdict, of everything that is not unchanged."""
     return {
-        (each["name"], each["metric"]): each["verdict"]
-        for each in report["benchmarks"]
-        if each["gates"] is gating and each["verdict"] != "unchanged"
+        (row["name"], row["metric"]): row["verdict"]
+        for row in report["benchmarks"]
+        if row["gates"] is gating and row["verdict"] != "unchanged"
     }
 
 
@@ -66,7 +66,7 @@ def test_the_head_of_the_demo_regresses_and_nothing_else_is_named(demo: Path) ->
     assert result.code == 1, result.err
     assert (report["verdict"], report["exit_code"]) == ("FAIL", 1)
     subject = report["head"]["subject"]
-    assert found(report) == {(each.benchmark, each.metric): str(each.verdict) for each in PLANTED[subject]}
+    assert found(report) == {(planted.benchmark, planted.metric): str(planted.verdict) for planted in PLANTED[subject]}
     text = (demo.parent / "seen.txt").read_text()
     assert re.search(r"^FAIL  18 cases: 2 regressed, 16 unchanged", text, re.MULTILINE)
     assert "stated by the code, not measured" in text
@@ -78,15 +78,15 @@ def test_each_planted_change_is_found_by_its_metric(demo: Path, subject: str) ->
     sha = sha_of(demo, subject)
     result = regress(demo, "check", f"{sha}~1", sha, "--format", "json")
     report = document(result)
-    planted = {(each.benchmark, each.metric): str(each.verdict) for each in PLANTED[subject]}
+    planted = {(change.benchmark, change.metric): str(change.verdict) for change in PLANTED[subject]}
     everything = {**found(report), **found(report, gating=False)}
     assert planted.items() <= everything.items()
     for (name, metric), verdict in found(report).items():
         assert planted[name, metric] == verdict, "nothing else may be claimed"
     gated = any(verdict == "regressed" for verdict in found(report).values())
     assert result.code == (1 if gated else 0)
-    if any(each.metric == "wall_time" for each in PLANTED[subject]):
-        reasons = [each["reason"] for each in report["benchmarks"] if each["metric"] == "wall_time"]
+    if any(change.metric == "wall_time" for change in PLANTED[subject]):
+        reasons = [row["reason"] for row in report["benchmarks"] if row["metric"] == "wall_time"]
         assert any("became synchronous" in (reason or "") for reason in reasons)
 
 
@@ -103,9 +103,9 @@ def test_a_commit_without_a_change_passes_and_repeats_exactly(
     assert report["base"]["revision"] == "HEAD~1"
     second, third = (document(p.regress("check", "--format", "json"))["benchmarks"] for _ in range(2))
     for rows, rounds in ((report["benchmarks"], 4), (second, 3)):
-        assert {each["n"]["head"] for each in rows if each["metric"] == "gpu_time"} == {rounds}
-    assert [each["ratio"] for each in second] == [each["ratio"] for each in third]
-    assert [each["verdict"] for each in second] == [each["verdict"] for each in report["benchmarks"]]
+        assert {row["n"]["head"] for row in rows if row["metric"] == "gpu_time"} == {rounds}
+    assert [row["ratio"] for row in second] == [row["ratio"] for row in third]
+    assert [row["verdict"] for row in second] == [row["verdict"] for row in report["benchmarks"]]
     assert p.git("status", "--porcelain") == "", "a check leaves the tree as it was"
 
 
@@ -118,8 +118,8 @@ def test_twenty_runs_of_one_check_agree(project: Callable[..., Project]) -> None
     for _ in range(20):
         report = document(p.regress("check", "--format", "json"))
         rows = report["benchmarks"]
-        verdicts.add(json.dumps([[each["name"], each["metric"], each["verdict"]] for each in rows]))
-        ratios.append([each["ratio"] for each in rows])
+        verdicts.add(json.dumps([[row["name"], row["metric"], row["verdict"]] for row in rows]))
+        ratios.append([row["ratio"] for row in rows])
         assert report["exit_code"] == 1
     assert len(verdicts) == 1
     assert ratios[1:] == ratios[1:2] * 19, "the first one did not know yet which cases are quiet"
@@ -133,9 +133,9 @@ def test_a_benchmark_that_fails_on_head_only_is_3_and_the_others_are_measured(pr
     report = document(result)
     assert result.code == 3
     assert found(report) == {("b.cudatime_work", "gpu_time"): "failed"}
-    (failed,) = [each for each in report["benchmarks"] if each["verdict"] == "failed"]
+    (failed,) = [row for row in report["benchmarks"] if row["verdict"] == "failed"]
     assert "has no attribute 'nothing'" in json.dumps(failed)
-    assert any(each["name"] == "b.cudatime_other" and each["ratio"] for each in report["benchmarks"])
+    assert any(row["name"] == "b.cudatime_other" and row["ratio"] for row in report["benchmarks"])
 
 
 def test_a_failure_on_both_sides_is_a_line_and_with_strict_3(project: Callable[..., Project]) -> None:
@@ -177,9 +177,9 @@ def test_a_module_with_a_syntax_error_costs_only_itself(project: Callable[..., P
     (problem,) = report["errors"]
     assert problem["where"].endswith("benchmarks/a_broken.py:1")
     assert "SyntaxError" in problem["message"]
-    timed = {each["name"]: each for each in report["benchmarks"] if each["metric"] == "gpu_time"}
+    timed = {row["name"]: row for row in report["benchmarks"] if row["metric"] == "gpu_time"}
     key = "value" if command == "run" else "head"
-    assert {name: each[key] for name, each in timed.items()} == {
+    assert {name: row[key] for name, row in timed.items()} == {
         f"{module}.cudatime_{name}": pytest.approx(seconds, rel=0.02)
         for module in ("b", "z")
         for name, seconds in (("work", 60e-6), ("other", 80e-6))
@@ -279,7 +279,7 @@ def test_a_suite_with_changes_measures_named_revisions_too_and_that_is_said(proj
     p.commit({"README": "2"})
     p.write({"benchmarks/b.py": SUITE + "def cudatime_newest(): proj.work()\n"})
     report = document(p.regress("check", "HEAD~2", "HEAD~1", "--format", "json"))
-    assert "b.cudatime_newest" in {each["name"] for each in report["benchmarks"]}
+    assert "b.cudatime_newest" in {row["name"] for row in report["benchmarks"]}
     assert (
         "both sides use the working tree's benchmark files, with uncommitted changes: benchmarks/b.py"
         in report["warnings"]
@@ -336,7 +336,7 @@ def test_prove_fails_what_could_not_be_shown_in_time(project: Callable[..., Proj
     assert (proving["exit_codes"], proving["verdict"]) == ([5, 4], "NOTHING")
     assert (proving["counts"], proving["covered"]) == ({"undecided": 2}, {"cases": 0, "of": 2})
     short = "the budget of 0.0 s was too short: 2 of 2 cases not reached, as importing the suite took "
-    assert any(each.startswith(short) for each in proving["warnings"])
+    assert any(warning.startswith(short) for warning in proving["warnings"])
     longer = document(p.regress("check", "--prove", "--format", "json", "--budget", "1m", "-b", "quiet"))
     assert (longer["exit_code"], longer["counts"]) == (0, {"unchanged": 1})
 
@@ -347,8 +347,8 @@ def test_quick_judges_nothing(project: Callable[..., Project]) -> None:
     p.commit({"proj/__init__.py": code(100e-6)})
     result = p.regress("check", "--quick", "--format", "json")
     assert result.code == 0
-    timed = [each for each in document(result)["benchmarks"] if each["metric"] == "gpu_time"]
-    assert [each["verdict"] for each in timed] == ["undecided", "undecided"]
+    timed = [row for row in document(result)["benchmarks"] if row["metric"] == "gpu_time"]
+    assert [row["verdict"] for row in timed] == ["undecided", "undecided"]
     assert document(result)["geomean"] is None
 
 
@@ -364,7 +364,7 @@ def test_without_a_device_cuda_cases_are_skipped_and_alone_they_are_5(project: C
     result = p.regress("check", "--format", "json", "--time-threshold", "100%")
     assert result.code == 0, result.err
     report = document(result)
-    assert {each["verdict"] for each in report["benchmarks"] if each["name"].startswith("b.cuda")} == {"skipped"}
+    assert {row["verdict"] for row in report["benchmarks"] if row["name"].startswith("b.cuda")} == {"skipped"}
     assert any("2 CUDA cases were skipped" in warning for warning in report["warnings"])
 
 
@@ -391,9 +391,9 @@ def test_ctrl_c_keeps_what_was_measured(project: Callable[..., Project]) -> None
     assert done.returncode == 130, done.stderr
     report = json.loads(done.stdout)
     assert (report["verdict"], report["exit_code"]) == ("INTERRUPTED", 130)
-    timed = [each for each in report["benchmarks"] if each["metric"] == "gpu_time"]
+    timed = [row for row in report["benchmarks"] if row["metric"] == "gpu_time"]
     assert timed
-    assert all(each["ratio"] for each in timed)
+    assert all(row["ratio"] for row in timed)
     for file in (p.root / "history").rglob("*.json"):
         json.loads(file.read_text())
 
@@ -426,19 +426,19 @@ def test_affected_measures_what_covers_a_changed_file(project: Callable[..., Pro
     p.commit({"lib/soft/k.cu": "1", "docs/a.md": "1"})
     result = p.regress("check", "--affected", "--format", "json", "--output", "text=seen.txt")
     report = document(result)
-    assert {each["name"] for each in report["benchmarks"]} == {"b.Soft.cudatime_work"}
+    assert {row["name"] for row in report["benchmarks"]} == {"b.Soft.cudatime_work"}
     assert "affected by 2 changed files" in (p.root / "seen.txt").read_text()
     assert any("2 of 4 benchmarks declare no `covers`" in warning for warning in report["warnings"])
     (p.root / "seen.txt").unlink()
     # The working tree counts too, on top of what was committed since the base.
     p.write({"lib/other.py": "2"})
     report = document(p.regress("check", "HEAD~1", "--affected", "--format", "json"))
-    assert {each["name"] for each in report["benchmarks"]} == {"b.Soft.cudatime_work", "b.cudatime_other"}
+    assert {row["name"] for row in report["benchmarks"]} == {"b.Soft.cudatime_work", "b.cudatime_other"}
     report = document(p.regress("check", "--affected", "--format", "json"))
-    assert {each["name"] for each in report["benchmarks"]} == {"b.cudatime_other"}
+    assert {row["name"] for row in report["benchmarks"]} == {"b.cudatime_other"}
     p.write({"benchmarks/c.py": SUITE + "# edited"})
     report = document(p.regress("check", "--affected", "--format", "json", "-b", "work"))
-    assert {each["name"] for each in report["benchmarks"]} == {"c.cudatime_work"}
+    assert {row["name"] for row in report["benchmarks"]} == {"c.cudatime_work"}
 
 
 @pytest.mark.slow
@@ -463,7 +463,7 @@ def test_a_tag_selects(project: Callable[..., Project]) -> None:
     p.commit({})
     for command in ("check", "run"):
         report = document(p.regress(command, "--tag", "core", "--format", "json"))
-        assert {each["name"] for each in report["benchmarks"]} == {"b.Soft.cudatime_work"}
+        assert {row["name"] for row in report["benchmarks"]} == {"b.Soft.cudatime_work"}
     missing = p.regress("run", "--tag", "cores")
     assert (missing.code, missing.err.splitlines()[-3]) == (5, "error: no benchmark matches the tag 'cores'")
 
@@ -502,10 +502,8 @@ def test_declarations_count_on_functions_classes_and_modules(project: Callable[.
     )
     p.commit({"proj/__init__.py": code(60e-6) + "SCORE = 2.0\n"})
     report = document(p.regress("check", "--format", "json"))
-    rows = {each["name"]: each for each in report["benchmarks"] if each["metric"] in ("gpu_time", "value")}
-    assert {
-        name: (each["verdict"], each["critical"]) for name, each in rows.items() if each["metric"] == "gpu_time"
-    } == {
+    rows = {row["name"]: row for row in report["benchmarks"] if row["metric"] in ("gpu_time", "value")}
+    assert {name: (row["verdict"], row["critical"]) for name, row in rows.items() if row["metric"] == "gpu_time"} == {
         "plain.cudatime_work": ("regressed", False),
         "plain.Class.cudatime_work": ("regressed", False),
         "plain.Class.cudatime_own": ("regressed", False),
@@ -519,7 +517,7 @@ def test_declarations_count_on_functions_classes_and_modules(project: Callable[.
         "function.Class.cudatime_work": ("regressed", False),
         "function.Class.cudatime_own": ("unchanged", True),
     }
-    assert {name: (each["verdict"], each["better"]) for name, each in rows.items() if each["metric"] == "value"} == {
+    assert {name: (row["verdict"], row["better"]) for name, row in rows.items() if row["metric"] == "value"} == {
         "plain.track_score": ("changed", "unknown"),
         "module.track_score": ("improved", "higher"),
         "class_.track_score": ("changed", "unknown"),
@@ -537,7 +535,7 @@ def test_a_case_for_several_gpus_is_a_row_with_its_reason(project: Callable[...,
     assert "b.cudatime_other\n    on both sides: needs 2 GPUs: one is used; name more with --gpus" in result.out
     report = document(p.regress("run", "--format", "json"))
     assert report["exit_code"] == 0
-    (skipped,) = [each for each in report["benchmarks"] if each["name"] == "b.cudatime_other"]
+    (skipped,) = [row for row in report["benchmarks"] if row["name"] == "b.cudatime_other"]
     assert skipped["failure"]["message"] == "needs 2 GPUs: one is used; name more with --gpus"
 
 
@@ -551,7 +549,7 @@ def test_a_process_that_joins_during_a_round_makes_its_time_undecided(project: C
     p.commit({"proj/__init__.py": code(), "benchmarks/b.py": SUITE, "benchmarks/c.py": shared})
     p.commit({"proj/__init__.py": code(100e-6)})
     report = document(p.regress("check", "--format", "json", "-b", "c.Shared"))
-    (timed,) = [each for each in report["benchmarks"] if each["metric"] == "gpu_time"]
+    (timed,) = [row for row in report["benchmarks"] if row["metric"] == "gpu_time"]
     assert timed["verdict"] == "undecided"
     assert "another process computed on the device: pid 812 (other), 1.0 GiB" in timed["reason"]
     alone = document(p.regress("check", "--format", "json", "-b", "b.cudatime_work"))

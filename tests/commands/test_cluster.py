@@ -61,19 +61,19 @@ def local(project: Callable[..., Project], times: list[float], **kinds: Any) -> 
 def run_of(p: Project) -> Run:
     """The one that measured; another one has confirmed what is new."""
     runs = map(Run, Path(os.environ["REGRESS_CACHE_DIR"]).glob(f"{p.root.name}-*/cluster/runs/*"))
-    (found,) = [each for each in runs if not each.plan.key.endswith("-pairs")]
-    return found
+    (run,) = [run for run in runs if not run.plan.key.endswith("-pairs")]
+    return run
 
 
 def rounds_of(p: Project, kind: str) -> dict[str, Counter[str]]:
     """By full hash: how many rounds of each benchmark are recorded on nodes of the kind."""
-    found: dict[str, Counter[str]] = {}
+    counts: dict[str, Counter[str]] = {}
     store = Store(p.root / "history")
-    for each in store.commits(kind):
-        found[each.commit_sha] = Counter(
-            round.name for recorded in store.load(each.commit_sha, kind).recorded for round in recorded.rounds
+    for commit in store.commits(kind):
+        counts[commit.commit_sha] = Counter(
+            round.name for recorded in store.load(commit.commit_sha, kind).recorded for round in recorded.rounds
         )
-    return found
+    return counts
 
 
 def once(shas: list[str], run: Run, kind: str) -> dict[str, Counter[str]]:
@@ -94,9 +94,12 @@ def test_a_sweep_on_two_kinds_is_two_histories_each_with_its_events(project: Cal
     assert result.code == 1, result.err
     report = document(result)
     validate(report)
-    found = [(each["machine"], each["first"], each["good"], each["state"], each["new"]) for each in report["changes"]]
-    assert sorted(found) == [(kind, shas[4], shas[3], "confirmed", True) for kind in ("a100", "h100")]
-    assert {each["reason"].partition(" on ")[0] for each in report["changes"]} == {
+    events = [
+        (change["machine"], change["first"], change["good"], change["state"], change["new"])
+        for change in report["changes"]
+    ]
+    assert sorted(events) == [(kind, shas[4], shas[3], "confirmed", True) for kind in ("a100", "h100")]
+    assert {change["reason"].partition(" on ")[0] for change in report["changes"]} == {
         f"confirmed by check of {shas[3][:8]} {shas[4][:8]}"
     }
     assert report["remark"] == "2 new regressions (h100: 3 of 3 tasks in, a100: 3 of 3 tasks in)"
@@ -193,15 +196,15 @@ def test_ctrl_c_goes_to_the_node_and_what_was_measured_is_reported(project: Call
 
 
 @pytest.mark.parametrize(
-    ("words", "found"),
+    ("words", "taken"),
     [
         ("check HEAD~1 --on h100 -q", "check HEAD~1 -q --machine h100 --gpus all"),
         ("--on=h100 run --machine mine", "run --machine mine --gpus all"),
         ("run --gpus 0 --on h100", "run --gpus 0 --machine h100"),
     ],
 )
-def test_the_words_that_a_node_gets(words: str, found: str) -> None:
-    assert " ".join(there(words.split(), Kind("h100", gres="gpu:h100:2"), several=True)) == found
+def test_the_words_that_a_node_gets(words: str, taken: str) -> None:
+    assert " ".join(there(words.split(), Kind("h100", gres="gpu:h100:2"), several=True)) == taken
 
 
 def test_two_kinds_are_too_many_for_one_command(project: Callable[..., Project]) -> None:
@@ -284,7 +287,7 @@ def instantly(project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch) 
 
 def fresh(result: Result) -> list[bool]:
     """Of each change whether it is new."""
-    return [each["new"] for each in document(result)["changes"]]
+    return [change["new"] for change in document(result)["changes"]]
 
 
 @pytest.mark.parametrize(

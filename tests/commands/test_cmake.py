@@ -82,13 +82,13 @@ def test_the_commit_is_found_by_check_sweep_bisect_and_report(
     slower = p.commit({"vec/vec.hpp": VEC.format(more=" + n * 8 / 100")}, "axpy: a second pass")
     p.commit({"vec/README": "dot and axpy"}, "readme again")
     done = p.regress("check", first, "HEAD", "--format", "json")
-    found = [
-        (each["name"], each["verdict"], round(each["ratio"], 4))
-        for each in json.loads(done.out)["benchmarks"]
-        if each["gates"]
+    rows = [
+        (row["name"], row["verdict"], round(row["ratio"], 4))
+        for row in json.loads(done.out)["benchmarks"]
+        if row["gates"]
     ]
     axpy, dot = ("native.Axpy.BM_axpy", "regressed", 1.08), ("native.Dot.BM_dot", "unchanged", 1.0)
-    assert (sorted(found), done.code) == ([axpy, axpy, dot, dot], 1), done.err
+    assert (sorted(rows), done.code) == ([axpy, axpy, dot, dot], 1), done.err
     swept = p.regress("sweep", "ALL")
     assert "4 of 4 commits measured" in swept.out, swept.out + swept.err
     bisected = p.regress("bisect", "native.Axpy.BM_axpy(90000)", first, "HEAD")

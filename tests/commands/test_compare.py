@@ -74,11 +74,11 @@ def record_again(p: Project, revision: str, environment: str) -> Recorded:
     """Record what there is of a revision in another environment too."""
     store = Store(p.root / "history")
     side = Side("head", open_repository(p.root).resolve(revision), revision)
-    (found,) = store.load(side.commit.sha).recorded
-    for each in found.rounds:
-        store.append(side, found.machine, environment, each)
-    store.finish(side, found.machine, environment, python="3.9", benchmarks=found.benchmarks)
-    return found
+    (recorded,) = store.load(side.commit.sha).recorded
+    for round in recorded.rounds:
+        store.append(side, recorded.machine, environment, round)
+    store.finish(side, recorded.machine, environment, python="3.9", benchmarks=recorded.benchmarks)
+    return recorded
 
 
 def test_the_verdicts_are_those_of_the_check(checked: tuple[Project, dict[str, Any]]) -> None:
@@ -90,10 +90,10 @@ def test_the_verdicts_are_those_of_the_check(checked: tuple[Project, dict[str, A
     for key in ("counts", "cases", "geomean", "noise_floor", "min_detectable", "policy", "environment"):
         assert report[key] == check[key], key
     differing = {"repro", "base_samples", "head_samples"}  # of samples a file keeps four digits
-    assert [{key: each[key] for key in each if key not in differing} for each in report["benchmarks"]] == [
-        {key: each[key] for key in each if key not in differing} for each in check["benchmarks"]
+    assert [{key: row[key] for key in row if key not in differing} for row in report["benchmarks"]] == [
+        {key: row[key] for key in row if key not in differing} for row in check["benchmarks"]
     ]
-    assert {each["name"] for each in report["benchmarks"] if each["verdict"] == "regressed" and each["gates"]} == {
+    assert {row["name"] for row in report["benchmarks"] if row["verdict"] == "regressed" and row["gates"]} == {
         "b.cudatime_work"
     }
 
@@ -109,7 +109,7 @@ def test_sides_may_be_swapped_and_options_decide(checked: tuple[Project, dict[st
 def test_b_selects(checked: tuple[Project, dict[str, Any]]) -> None:
     p, _ = checked
     other = compared(p, "HEAD~1", "HEAD", None, "other")
-    assert {str(each.case) for each in other.comparisons} == {"b.cudatime_other"}
+    assert {str(comparison.case) for comparison in other.comparisons} == {"b.cudatime_other"}
     assert other.exit_code == 0
     error = refused(p, "HEAD~1", "HEAD", None, "nothing", "so")
     assert error.what == "no benchmark matches 'nothing' or 'so'"
@@ -122,7 +122,7 @@ def test_a_base_that_came_after_the_head_is_told(checked: tuple[Project, dict[st
     again = f"regress check {short(p, 'HEAD~1')} {short(p, 'HEAD')}"
     told = f"the base is newer than the head, so a regression looks like an improvement; swap them: {again}"
     assert told in compared(p, "HEAD", "HEAD~1").warnings
-    assert not any("newer" in each for each in compared(p, "HEAD~1", "HEAD").warnings)
+    assert not any("newer" in warning for warning in compared(p, "HEAD~1", "HEAD").warnings)
 
 
 def test_a_name_that_matches_nothing_is_told_with_the_nearest(checked: tuple[Project, dict[str, Any]]) -> None:
@@ -218,10 +218,10 @@ def test_a_renamed_benchmark_is_compared_and_found_by_its_new_name(tmp_path: Pat
     p.commit({"proj/__init__.py": CODE.format(seconds=60e-6), "benchmarks/b.py": suite})
     assert p.regress("run", "-q").code == 0
     for patterns in ((), ("b.cudatime_fast",)):
-        found = {each.case.name: each for each in compared(p, "HEAD~1", "HEAD", None, *patterns).comparisons if each.gates
-                 and each.metric.name == "gpu_time"}  # fmt: skip
-        assert set(found) == ({"b.cudatime_fast"} if patterns else {"b.cudatime_fast", "b.cudatime_other"})
-        assert found["b.cudatime_fast"].ratio == pytest.approx(1.2, rel=0.02)
+        comparisons = {own.case.name: own for own in compared(p, "HEAD~1", "HEAD", None, *patterns).comparisons if own.gates
+                 and own.metric.name == "gpu_time"}  # fmt: skip
+        assert set(comparisons) == ({"b.cudatime_fast"} if patterns else {"b.cudatime_fast", "b.cudatime_other"})
+        assert comparisons["b.cudatime_fast"].ratio == pytest.approx(1.2, rel=0.02)
 
 
 def test_other_declared_sampling_is_a_mark_across_which_nothing_is_claimed(tmp_path: Path) -> None:
@@ -230,14 +230,14 @@ def test_other_declared_sampling_is_a_mark_across_which_nothing_is_claimed(tmp_p
     for seconds, repeat in ((50e-6, 5), (70e-6, 8)):
         p.commit({"proj/__init__.py": CODE.format(seconds=seconds), "benchmarks/b.py": suite.format(repeat)})
         assert p.regress("run", "-q").code == 0
-    (found,) = [each for each in compared(p, "HEAD~1", "HEAD").comparisons if each.metric.name == "gpu_time"]
-    assert (str(found.verdict), found.ratio) == ("incomparable", None)
-    assert found.reasons == ("different declared repeat: 5 on the base, 8 on the head",)
+    (comparison,) = [one for one in compared(p, "HEAD~1", "HEAD").comparisons if one.metric.name == "gpu_time"]
+    assert (str(comparison.verdict), comparison.ratio) == ("incomparable", None)
+    assert comparison.reasons == ("different declared repeat: 5 on the base, 8 on the head",)
     # Measured again as head was: what was measured differently is no part of the base any more, and that is said.
     assert p.regress("run", "HEAD~1", "-q").code == 0
     report = compared(p, "HEAD~1", "HEAD")
-    (found,) = [each for each in report.comparisons if each.metric.name == "gpu_time"]
-    assert found.ratio == pytest.approx(1.4, rel=0.02)
+    (comparison,) = [comparison for comparison in report.comparisons if comparison.metric.name == "gpu_time"]
+    assert comparison.ratio == pytest.approx(1.4, rel=0.02)
     assert [warning.partition(": ")[2] for warning in report.warnings] == [
         "b.Suite.cudatime_work: 3 older rounds were measured differently (other declared repeat) and are left out"
     ]
@@ -258,8 +258,10 @@ class Suite:
     for seconds in (50e-6, 60e-6):
         p.commit({"proj/__init__.py": CODE.format(seconds=seconds), "benchmarks/b.py": suite})
         assert p.regress("run", "-q").code == 0
-    found = [each for each in compared(p, "HEAD~1", "HEAD").comparisons if each.metric.name == "gpu_time"]
-    assert {each.case.params[0]: round(each.ratio or 0, 1) for each in found} == {
+    comparisons = [
+        comparison for comparison in compared(p, "HEAD~1", "HEAD").comparisons if comparison.metric.name == "gpu_time"
+    ]
+    assert {comparison.case.params[0]: round(comparison.ratio or 0, 1) for comparison in comparisons} == {
         "<function Suite.<lambda>>": 1.2,
         "<benchmarks.b.Thing object> (0)": 1.2,
         "<benchmarks.b.Thing object> (1)": 1.2,
@@ -322,12 +324,12 @@ def test_what_was_not_selected_is_not_gone(project: Callable[..., Project]) -> N
     p.commit({"benchmarks/b.py": both.replace("def cudatime_last(): proj.work()\n", "")})
     assert p.regress("run", "-q", "-b", "cudatime_work").code == 0
     report = json.loads(p.regress("compare", "HEAD~1", "HEAD", "--format", "json").out)
-    found = {
-        each["name"]: (each["verdict"], each["reason"]) for each in report["benchmarks"] if each["metric"] == "gpu_time"
+    verdicts = {
+        row["name"]: (row["verdict"], row["reason"]) for row in report["benchmarks"] if row["metric"] == "gpu_time"
     }
-    assert found["b.cudatime_work"][0] == "unchanged"
-    assert found["b.cudatime_other"] == ("undecided", "not measured on the head")
-    assert found["b.cudatime_last"][0] == "gone"
+    assert verdicts["b.cudatime_work"][0] == "unchanged"
+    assert verdicts["b.cudatime_other"] == ("undecided", "not measured on the head")
+    assert verdicts["b.cudatime_last"][0] == "gone"
 
 
 def elsewhere(p: Project, machine: str, factor: float) -> None:
@@ -338,14 +340,14 @@ def elsewhere(p: Project, machine: str, factor: float) -> None:
         target.parent.mkdir(exist_ok=True)
         lines = text.splitlines() if path.suffix == ".jsonl" else []
         rounds = [json.loads(line) for line in lines]
-        for each in rounds:
-            for value in each.get("values", {}).values() if each["is"] == "round" else ():
+        for round in rounds:
+            for value in round.get("values", {}).values() if round["is"] == "round" else ():
                 value["value"] *= factor if value["unit"] == "s" else 1
-            if "run" in each:
-                each["run"] += f" on {machine}"
-            if each["is"] == "process":
-                each["facts"]["gpu_uuid"] = f"GPU-of-{machine}"
-        target.write_text("".join(json.dumps(each) + "\n" for each in rounds) if rounds else text)
+            if "run" in round:
+                round["run"] += f" on {machine}"
+            if round["is"] == "process":
+                round["facts"]["gpu_uuid"] = f"GPU-of-{machine}"
+        target.write_text("".join(json.dumps(round) + "\n" for round in rounds) if rounds else text)
 
 
 def test_two_machines_are_compared_on_request_and_nothing_is_said_of_commits(
@@ -354,10 +356,10 @@ def test_two_machines_are_compared_on_request_and_nothing_is_said_of_commits(
     p, _ = checked
     elsewhere(p, "gpu-2", 1.3)
     result = p.regress("compare", "HEAD", "HEAD", "--head-machine", "gpu-2", "--format", "json")
-    found = document(result)
-    assert (result.code, found["verdict"], found["across"]) == (0, "", f"gpu-2 against {HERE}")
-    times = [each for each in found["benchmarks"] if each["metric"] == "gpu_time"]
-    assert {(each["verdict"], round(each["ratio"], 3)) for each in times} == {("changed", 1.3)}
+    report = document(result)
+    assert (result.code, report["verdict"], report["across"]) == (0, "", f"gpu-2 against {HERE}")
+    times = [row for row in report["benchmarks"] if row["metric"] == "gpu_time"]
+    assert {(series["verdict"], round(series["ratio"], 3)) for series in times} == {("changed", 1.3)}
     text = p.regress("compare", "HEAD", "HEAD", "--head-machine", "gpu-2")
     assert (text.code, f"gpu-2 against {HERE}: a difference between places" in text.out, "regressed" in text.out) == (
         0,
@@ -382,6 +384,6 @@ def test_two_environments_are_compared_on_request(checked: tuple[Project, dict[s
             text = path.read_text().replace(f'"{ENVIRONMENT}"', '"next"')
             path.with_name(path.name.replace(ENVIRONMENT, "next")).write_text(text)
     result = p.regress("compare", "HEAD", "HEAD", "--base-env", ENVIRONMENT, "--head-env", "next", "--format", "json")
-    found = document(result)
-    assert (result.code, found["across"]) == (0, f"next against {ENVIRONMENT}")
-    assert {each["verdict"] for each in found["benchmarks"] if each["gates"]} == {"unchanged"}
+    report = document(result)
+    assert (result.code, report["across"]) == (0, f"next against {ENVIRONMENT}")
+    assert {row["verdict"] for row in report["benchmarks"] if row["gates"]} == {"unchanged"}

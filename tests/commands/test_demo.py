@@ -136,12 +136,12 @@ def test_authors_are_not_ascii_only(scripted: Path) -> None:
 
 def test_the_revert_names_what_it_reverts(scripted: Path) -> None:
     revert, slower = next((step.subject, step.reverts) for step in STORY if step.reverts)
-    found = {
+    shas = {
         subject: sha
         for sha, subject in (line.split(" ", 1) for line in git(scripted, "log", "--format=%H %s").splitlines())
     }
-    assert f"This reverts commit {found[slower]}." in git(scripted, "log", "-1", "--format=%b", found[revert])
-    assert git(scripted, "diff", f"{found[slower]}~1", found[revert], "--", "tinynn/ops.py") == ""
+    assert f"This reverts commit {shas[slower]}." in git(scripted, "log", "-1", "--format=%b", shas[revert])
+    assert git(scripted, "diff", f"{shas[slower]}~1", shas[revert], "--", "tinynn/ops.py") == ""
 
 
 def test_the_suite_is_the_same_in_every_commit(scripted: Path) -> None:
@@ -153,7 +153,7 @@ def test_readme_says_what_is_planted_and_how_it_is_timed(is_scripted: bool) -> N
     readme = files.first_tree(is_scripted)["README.md"]
     for subject, planted in PLANTED.items():
         (row,) = (line for line in readme.splitlines() if line.startswith(f"| {subject} |"))
-        assert all(f"`{each.benchmark}`" in row for each in planted)
+        assert all(f"`{change.benchmark}`" in row for change in planted)
     assert ("scripted, not measured" in readme) == is_scripted
     assert "$" not in readme
 
@@ -189,7 +189,7 @@ def test_every_commit_has_the_same_cases(costs: list[Costs]) -> None:
 
 def test_each_commit_changes_what_is_planted_and_nothing_else(scripted: Path, costs: list[Costs]) -> None:
     for subject, (before, after) in zip(subjects(scripted)[1:], itertools.pairwise(costs), strict=True):
-        planted = {(each.benchmark, each.metric): each.verdict for each in PLANTED.get(subject, ())}
+        planted = {(change.benchmark, change.metric): change.verdict for change in PLANTED.get(subject, ())}
         seen = set()
         for case in before:
             for metric in compared(before[case], after[case]):
@@ -221,7 +221,7 @@ def verdict(metric: str, ratio: float) -> Verdict:
 def change(scripted: Path, costs: list[Costs], subject: str, metric: str) -> list[float]:
     """Ratios of the planted metric over the cases of the planted benchmark."""
     index = subjects(scripted).index(subject)
-    (benchmark,) = (each.benchmark for each in PLANTED[subject] if each.metric == metric)
+    (benchmark,) = (planted.benchmark for planted in PLANTED[subject] if planted.metric == metric)
     cases = [case for case in costs[index] if case.startswith(f"{benchmark}(")]
     return [costs[index][case][metric] / costs[index - 1][case][metric] for case in cases]
 
@@ -252,12 +252,12 @@ def test_checking_arguments_costs_the_host_some_microseconds(scripted: Path, cos
 
 def test_logging_norms_makes_it_synchronous(scripted: Path, costs: list[Costs]) -> None:
     index = subjects(scripted).index("clip_grads: log the norm of each gradient")
-    waiting = [{case.split("(")[0] for case, found in each.items() if "gpu_time" not in found} for each in costs]
+    waiting = [{case.split("(")[0] for case, row in row.items() if "gpu_time" not in row} for row in costs]
     assert waiting == [set()] * index + [{"optim.ClipGrads.cudatime_clip"}] * (len(costs) - index)
 
 
 def test_device_times_are_where_a_device_times_well(costs: list[Costs]) -> None:
-    times = [found["gpu_time"] for found in costs[0].values()]
+    times = [row["gpu_time"] for row in costs[0].values()]
     assert min(times) >= 20e-6
     assert max(times) <= 2e-3
 
@@ -266,9 +266,9 @@ def test_device_times_are_where_a_device_times_well(costs: list[Costs]) -> None:
 def test_on_torch_every_commit_gives_the_same_results(tmp_path: Path) -> None:
     folder = create(tmp_path / "demo", scripted=False).directory
     differences = run_trees("torch", checked_out(folder, tmp_path / "trees"))
-    assert [len(each) for each in differences] == [CASES] * LEAST_COMMITS
+    assert [len(cases) for cases in differences] == [CASES] * LEAST_COMMITS
     # Rounding of float16; a wrong scale or a missing pass is far above it.
-    assert max(difference for each in differences for difference in each.values()) < 0.01
+    assert max(difference for cases in differences for difference in cases.values()) < 0.01
 
 
 # -- what is refused -----------------------------------------------------------------------------------------------------

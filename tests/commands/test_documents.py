@@ -26,8 +26,8 @@ def timed(folder: Path, name: str, runs: Sequence[Sequence[float]]) -> Path:
 
 
 def recorded(p: Project, sha: str, machine: str = "box") -> list[Any]:
-    (found,) = Store(p.root / "history").load(sha, machine).recorded
-    return [(str(each.name), each.values) for each in found.rounds]
+    (result,) = Store(p.root / "history").load(sha, machine).recorded
+    return [(str(round.name), round.values) for round in result.rounds]
 
 
 def test_documents_become_results_once(project: Callable[..., Project]) -> None:
@@ -53,11 +53,11 @@ def test_what_asv_holds_of_them_comes_back(project: Callable[..., Project]) -> N
     assert inside(p, "import", "google-benchmark", str(GOOGLE), "--commit", "HEAD").code == 0
     with_sidecar = {(name, metric) for name, values in recorded(p, sha) for metric in values}
     next((p.root / "history" / "box").glob("*.rounds.jsonl")).unlink()
-    (found,) = Store(p.root / "history").load(sha, "box").recorded
-    own = {(each.name, next(iter(each.values))) for each in found.rounds if each.values}
+    (result,) = Store(p.root / "history").load(sha, "box").recorded
+    own = {(round.name, next(iter(round.values))) for round in result.rounds if round.values}
     assert {("sums.BM_sum<int>", "cpu_time"), ("sums.BM_sum<double>", "wall_time")} <= own
-    assert {each for each in with_sidecar if each[1] == found.benchmarks[each[0]].metric} == own & with_sidecar
-    assert found.benchmarks["sums.BM_sum<double>"].param_names == ["n", "arg"]
+    assert {entry for entry in with_sidecar if entry[1] == result.benchmarks[entry[0]].metric} == own & with_sidecar
+    assert result.benchmarks["sums.BM_sum<double>"].param_names == ["n", "arg"]
 
 
 def test_another_machine_and_name_are_said(project: Callable[..., Project]) -> None:
@@ -88,7 +88,7 @@ def test_files_of_runs_are_judged_as_rounds(project: Callable[..., Project], tmp
     p = project()
     base = [[1.0 + 0.001 * run, 1.01] for run in range(6)]
     old = timed(tmp_path, "old", base)
-    new = timed(tmp_path, "new", [[1.08 * each for each in run] for run in base])
+    new = timed(tmp_path, "new", [[1.08 * value for value in run] for run in base])
     done = inside(p, "compare", f"{old}/", f"{new}/", "--format", "json")
     (case,) = json.loads(done.out)["benchmarks"]
     assert (case["name"], case["verdict"], done.code) == ("./sort_big".removeprefix("./"), "regressed", 1)
@@ -123,7 +123,7 @@ def test_a_case_of_one_side_is_new_or_gone_and_one_that_fails_fails(
         files.append(str(tmp_path / f"{name}.json"))
         Path(files[-1]).write_text(json.dumps({"results": results}))
     done = inside(p, "compare", *files, "--format", "json")
-    verdicts = {each["name"]: each["verdict"] for each in json.loads(done.out)["benchmarks"]}
+    verdicts = {row["name"]: row["verdict"] for row in json.loads(done.out)["benchmarks"]}
     assert (verdicts, done.code) == ({"a": "failed", "b": "gone", "c": "new"}, 3)
     assert "no benchmark matches 'x'" in inside(p, "compare", *files, "-b", "x").err
 

@@ -58,16 +58,14 @@ def test_one_commit_in_two_environments(p: Project) -> None:
     assert report["base"]["sha"] == report["head"]["sha"] == p.git("rev-parse", "HEAD")
     name = f"py{sys.version_info[0]}.{sys.version_info[1]}"
     assert [report[side]["environment"] for side in ("base", "head")] == [f"plain-{name}", f"slow-{name}"]
-    (row,) = [each for each in report["benchmarks"] if each["gates"] and each["verdict"] == "regressed"]
+    (row,) = [entry for entry in report["benchmarks"] if entry["gates"] and entry["verdict"] == "regressed"]
     assert row["ratio"] == pytest.approx(1.2, rel=0.02)
     assert "--base-env plain --head-env slow" in row["repro"]
     again = p.regress("check", "--base-env", f"plain-{name}", "--head-env", f"slow-{name}")
     assert again.code == 1, "the names as they are recorded are understood too"
     assert f"check {sha} {sha} --base-env plain-{name} --head-env slow-{name} -b" in again.out
     (measured,) = [
-        each
-        for each in document(p.regress("run", "--env", "slow", "--format", "json"))["benchmarks"]
-        if each["primary"]
+        row for row in document(p.regress("run", "--env", "slow", "--format", "json"))["benchmarks"] if row["primary"]
     ]
     assert f"run {sha} --env slow -b" in measured["repro"]
 

@@ -120,27 +120,27 @@ def _(make: Make) -> int:
 @row("`check`: most benchmarks are undecided, or were not reached in time")
 def _(make: Make) -> int:
     p = noisy(make, SUITE)
-    found = p.regress("check", "-b", "noisy")
-    assert "UNDECIDED  covered 0 of 1 case: 1 undecided" in found.out
-    return found.code
+    result = p.regress("check", "-b", "noisy")
+    assert "UNDECIDED  covered 0 of 1 case: 1 undecided" in result.out
+    return result.code
 
 
 @row("`check`: what looked worse could not be confirmed before the budget ended")
 def _(make: Make) -> int:
     p = two(make, head=SLOW, check_rounds=0)
     with patch.object(CheckSteps, "_confirmable", lambda steps, suspects: []):
-        found = inside(p, "check", "HEAD~1", "HEAD")
-    assert "large, but not confirmed before measuring ended" in found.out
-    assert "UNDECIDED  2 cases: 1 undecided, 1 unchanged" in found.out
-    return found.code
+        result = inside(p, "check", "HEAD~1", "HEAD")
+    assert "large, but not confirmed before measuring ended" in result.out
+    assert "UNDECIDED  2 cases: 1 undecided, 1 unchanged" in result.out
+    return result.code
 
 
 @row("`check`: nothing was reached before the budget ended")
 def _(make: Make) -> int:
-    found = two(make, check_rounds=0).regress("check", "--budget", "0.01")
-    assert "  2 not reached before measuring ended (-v lists them)" in found.out
-    assert "NOTHING  covered 0 of 2 cases: 2 undecided" in found.out
-    return found.code
+    result = two(make, check_rounds=0).regress("check", "--budget", "0.01")
+    assert "  2 not reached before measuring ended (-v lists them)" in result.out
+    assert "NOTHING  covered 0 of 2 cases: 2 undecided" in result.out
+    return result.code
 
 
 @row("`check --affected`: nothing affected")
@@ -387,10 +387,10 @@ def _(make: Make) -> int:
 
 @row("`bisect`: the budget ended before both ends were measured")
 def _(make: Make) -> int:
-    found = two(make, head=SLOW).regress("bisect", "cudatime_work", "HEAD~1", "HEAD", "--budget", "0.01")
-    assert "ended before both ends were measured" in found.out
-    assert "go on" in found.out
-    return found.code
+    result = two(make, head=SLOW).regress("bisect", "cudatime_work", "HEAD~1", "HEAD", "--budget", "0.01")
+    assert "ended before both ends were measured" in result.out
+    assert "go on" in result.out
+    return result.code
 
 
 @row("`bisect`: GOOD and BAD do not differ")
@@ -492,9 +492,9 @@ def _(make: Make) -> int:
 
 @row("`sweep`: the budget ended before a commit gave a number")
 def _(make: Make) -> int:
-    found = two(make).regress("sweep", "ALL", "--budget", "0.01")
-    assert "ended before a commit had given a number" in found.err + found.out
-    return found.code
+    result = two(make).regress("sweep", "ALL", "--budget", "0.01")
+    assert "ended before a commit had given a number" in result.err + result.out
+    return result.code
 
 
 @row("`sweep`: nothing could be measured")

@@ -55,53 +55,56 @@ def explained(p: Project, name: str, *more: str) -> dict[str, Any]:
 
 
 def only(document: dict[str, Any]) -> dict[str, Any]:
-    (found,) = document["explained"]
-    explanation = found["explanation"]
+    (explained_case,) = document["explained"]
+    explanation = explained_case["explanation"]
     parts = sum(explanation[name] for name in ("kernels_s", "copies_s", "idle_s", "unexplained_s"))
     assert parts == pytest.approx(explanation["head_s"] - explanation["base_s"])
-    assert all(Path(trace).is_file() for side in ("base", "head") for trace in found[side]["traces"])
-    return dict(found)
+    assert all(Path(trace).is_file() for side in ("base", "head") for trace in explained_case[side]["traces"])
+    return dict(explained_case)
 
 
-def kinds(found: dict[str, Any]) -> dict[str, str]:
-    return {(each["head"] or each["base"])["name"]: each["kind"] for each in found["explanation"]["kernels"]}
+def kinds(explained_case: dict[str, Any]) -> dict[str, str]:
+    return {
+        (kernel["head"] or kernel["base"])["name"]: kernel["kind"]
+        for kernel in explained_case["explanation"]["kernels"]
+    }
 
 
 def test_a_kernel_that_was_added(project: Make) -> None:
     document = explained(planted(project), "adds")
-    found = only(document)
+    case = only(document)
     assert document["exit_code"] == 0
-    assert kinds(found) == {"norm": "same", "mask": "new"}
-    assert found["explanation"]["causes"][0]["kind"] == "added kernel"
-    assert found["explanation"]["kernels_s"] == pytest.approx(10e-6, rel=0.1)
-    assert found["measured_s"] == pytest.approx(10e-6, rel=0.1)
-    assert (found["files"], [each["subject"] for each in found["commits"]]) == (
+    assert kinds(case) == {"norm": "same", "mask": "new"}
+    assert case["explanation"]["causes"][0]["kind"] == "added kernel"
+    assert case["explanation"]["kernels_s"] == pytest.approx(10e-6, rel=0.1)
+    assert case["measured_s"] == pytest.approx(10e-6, rel=0.1)
+    assert (case["files"], [commit["subject"] for commit in case["commits"]]) == (
         ["notes.md", "proj/__init__.py"],
         ["notes", "slower in each way"],
     )
-    assert [len(found[side]["calls_s"]) for side in ("base", "head")] == [3, 3]
+    assert [len(case[side]["calls_s"]) for side in ("base", "head")] == [3, 3]
 
 
 def test_a_kernel_that_was_replaced_is_found_by_its_place(project: Make) -> None:
-    found = only(explained(planted(project), "replaces"))
-    (replaced,) = (each for each in found["explanation"]["kernels"] if each["kind"] != "same")
+    case = only(explained(planted(project), "replaces"))
+    (replaced,) = (kernel for kernel in case["explanation"]["kernels"] if kernel["kind"] != "same")
     assert (replaced["kind"], replaced["matched"]) == ("replaced", "position")
     assert [replaced[side]["name"] for side in ("base", "head")] == ["tensor_gemm", "plain_gemm"]
-    assert found["explanation"]["causes"][0]["kind"] == "replaced kernel"
-    assert " slower: plain_gemm runs instead of tensor_gemm in scripted::plain_gemm (medium" in found["sentence"]
+    assert case["explanation"]["causes"][0]["kind"] == "replaced kernel"
+    assert " slower: plain_gemm runs instead of tensor_gemm in scripted::plain_gemm (medium" in case["sentence"]
 
 
 def test_a_wait(project: Make) -> None:
-    found = only(explained(planted(project), "waits"))
-    assert found["explanation"]["synchronizations"] == {"base": 0, "head": 1}
-    assert found["explanation"]["causes"][0]["kind"] == "synchronization"
-    assert found["explanation"]["idle_s"] > 0.9 * found["explanation"]["difference_s"]
+    case = only(explained(planted(project), "waits"))
+    assert case["explanation"]["synchronizations"] == {"base": 0, "head": 1}
+    assert case["explanation"]["causes"][0]["kind"] == "synchronization"
+    assert case["explanation"]["idle_s"] > 0.9 * case["explanation"]["difference_s"]
 
 
 def test_a_slower_host(project: Make) -> None:
-    found = only(explained(planted(project), "host"))
-    assert found["explanation"]["causes"][0]["kind"] == "host"
-    assert set(kinds(found).values()) == {"same"}
+    case = only(explained(planted(project), "host"))
+    assert case["explanation"]["causes"][0]["kind"] == "host"
+    assert set(kinds(case).values()) == {"same"}
 
 
 def test_what_does_not_reproduce_is_not_profiled(project: Make) -> None:
@@ -149,8 +152,8 @@ def test_a_check_explains_what_makes_it_fail(project: Make) -> None:
     result = p.regress("check", "HEAD~1", "--explain", "--format", "json", "--output", f"markdown={p.root / 'c.md'}")
     document = json.loads(result.out)
     assert result.code == document["exit_code"] == 1
-    regressed = {each["name"] for each in document["benchmarks"] if each["verdict"] == "regressed" and each["gates"]}
-    assert {each["name"] for each in document["explained"]} == regressed >= {"b.cudatime_adds", "b.cudatime_replaces"}
+    regressed = {row["name"] for row in document["benchmarks"] if row["verdict"] == "regressed" and row["gates"]}
+    assert {row["name"] for row in document["explained"]} == regressed >= {"b.cudatime_adds", "b.cudatime_replaces"}
     assert "b.cudatime_same" not in regressed
     assert document["suggestions"][0]["command"].startswith("regress explain b.cudatime_")
     text = (p.root / "c.md").read_text()
@@ -173,9 +176,9 @@ def hold():
     result = interrupted(start(p.root, *words), mark)
     document = json.loads(result.out)
     assert (result.code, document["exit_codes"]) == (130, [130, 1])
-    assert [each["verdict"] for each in document["benchmarks"] if each["metric"] == "gpu_time"] == ["regressed"] * 2
+    assert [row["verdict"] for row in document["benchmarks"] if row["metric"] == "gpu_time"] == ["regressed"] * 2
     assert "interrupted: the verdicts are complete, 1 of 2 explained" in document["warnings"]
-    assert [str(each.found.case) for each in kept(p, "cache")] == ["b.cudatime_replaces"]
+    assert [str(explanation.found.case) for explanation in kept(p, "cache")] == ["b.cudatime_replaces"]
 
 
 def kept(p: Project, where: str) -> list[KeptExplanation]:
@@ -186,17 +189,17 @@ def kept(p: Project, where: str) -> list[KeptExplanation]:
 
 def test_an_explanation_stays_in_the_cache_or_is_recorded(project: Make) -> None:
     p = planted(project)
-    base, head = (p.git("rev-parse", each) for each in ("HEAD~2", "HEAD"))
-    found = only(explained(p, "adds"))
+    base, head = (p.git("rev-parse", word) for word in ("HEAD~2", "HEAD"))
+    case = only(explained(p, "adds"))
     assert not (p.root / "history").exists()
-    (each,) = kept(p, "cache")
-    assert (each.base, each.head, str(each.found.case)) == (base, head, "b.cudatime_adds")
-    assert each.found.explanation is not None
-    assert each.found.explanation.causes[0].text == found["explanation"]["causes"][0]["text"]
-    assert [one.kind for one in each.found.explanation.kernels] == ["new"]
+    (explanation,) = kept(p, "cache")
+    assert (explanation.base, explanation.head, str(explanation.found.case)) == (base, head, "b.cudatime_adds")
+    assert explanation.found.explanation is not None
+    assert explanation.found.explanation.causes[0].text == case["explanation"]["causes"][0]["text"]
+    assert [one.kind for one in explanation.found.explanation.kernels] == ["new"]
     only(explained(p, "adds", "--record"))
     (recorded,) = kept(p, "history")
-    assert (recorded.base, recorded.head, recorded.environment) == (base, head, each.environment)
+    assert (recorded.base, recorded.head, recorded.environment) == (base, head, explanation.environment)
     names = {path.name for path in (p.root / "history" / recorded.machine).iterdir()}
     assert f"{head[:8]}-{recorded.environment}.rounds.jsonl" in names
     assert f"{head[:8]}-{recorded.environment}.explained.jsonl" in names
@@ -205,7 +208,7 @@ def test_an_explanation_stays_in_the_cache_or_is_recorded(project: Make) -> None
 def test_a_check_records_what_it_explains_where_it_records_results(project: Make) -> None:
     p = planted(project)
     assert p.regress("check", "HEAD~1", "-b", "adds", "-b", "same", "--explain", "--record", "-q").code == 1
-    assert [str(each.found.case) for each in kept(p, "history")] == ["b.cudatime_adds"]
+    assert [str(explanation.found.case) for explanation in kept(p, "history")] == ["b.cudatime_adds"]
     assert kept(p, "cache") == []
 
 
@@ -225,4 +228,4 @@ def test_what_cannot_be_kept_is_told_all_the_same(project: Make) -> None:
     path.mkdir()
     document = explained(p, "adds")
     assert (document["exit_code"], len(document["explained"])) == (0, 1)
-    assert any(each.startswith("the explanation is not kept: cannot") for each in document["warnings"])
+    assert any(warning.startswith("the explanation is not kept: cannot") for warning in document["warnings"])

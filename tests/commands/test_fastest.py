@@ -66,11 +66,11 @@ Measured = tuple[Project, dict[str, Any], str]
 def test_a_run_names_the_fastest_at_each_size_and_the_crossover(measured: Measured) -> None:
     _, data, printed = measured
     jsonschema.Draft202012Validator(schema()).validate(data)
-    (found,) = data["implementations"]
-    assert (found["name"], found["metric"], found["size"]) == (NORM, "gpu_time", "n")
-    assert found["implementations"] == ["torch", "triton", "cupy"]
-    assert found["param_names"] == ["dtype", "n"]
-    assert [(each["params"], each["fastest"]) for each in found["standings"]] == [
+    (implementation,) = data["implementations"]
+    assert (implementation["name"], implementation["metric"], implementation["size"]) == (NORM, "gpu_time", "n")
+    assert implementation["implementations"] == ["torch", "triton", "cupy"]
+    assert implementation["param_names"] == ["dtype", "n"]
+    assert [(standing["params"], standing["fastest"]) for standing in implementation["standings"]] == [
         (["'f32'", "256"], "triton"),
         (["'f32'", "1024"], "triton"),
         (["'f32'", "4096"], "torch"),
@@ -78,8 +78,11 @@ def test_a_run_names_the_fastest_at_each_size_and_the_crossover(measured: Measur
         (["'f16'", "1024"], "triton"),
         (["'f16'", "4096"], "triton"),
     ]
-    assert [each["words"] for each in found["crossovers"]] == WORDS
-    kinds = {each["failure"] and each["failure"]["kind"] for each in found["standings"][0]["contenders"]}
+    assert [crossover["words"] for crossover in implementation["crossovers"]] == WORDS
+    kinds = {
+        contender["failure"] and contender["failure"]["kind"]
+        for contender in implementation["standings"][0]["contenders"]
+    }
     assert kinds == {None, "skipped"}
     lines = [" ".join(line.split()) for line in printed.splitlines()]
     assert f"{NORM}: implementations by gpu time" in lines
@@ -119,7 +122,7 @@ def test_a_later_commit_without_results_shows_the_newest_that_has_some(measured:
 def test_a_part_of_the_cases_can_be_chosen(measured: Measured) -> None:
     p, _, _ = measured
     shown = fastest(Request(start=p.root, patterns=(r"'f16', '\w+', (256|1024)\b",)), None)
-    assert [each.params for each in shown.implementations[0].standings] == [("'f16'", "256"), ("'f16'", "1024")]
+    assert [standing.params for standing in shown.implementations[0].standings] == [("'f16'", "256"), ("'f16'", "1024")]
     with pytest.raises(NothingMeasured, match="no benchmark"):
         fastest(Request(start=p.root, patterns=("no such thing",)), None)
 
@@ -141,22 +144,23 @@ def test_environments_are_not_mixed(measured: Measured) -> None:
     p, _, _ = measured
     store = Store(p.root / "history")
     side = Side("head", open_repository(p.root).resolve("HEAD"), "HEAD")
-    (found,) = store.load(side.commit.sha).recorded
-    for each in found.rounds:
-        values = {name: replace(one, value=2 * one.value) for name, one in each.values.items()}
-        store.append(side, found.machine, "other", replace(each, values=values))
-    store.finish(side, found.machine, "other", python="3.9", benchmarks=found.benchmarks)
+    (recorded,) = store.load(side.commit.sha).recorded
+    for round in recorded.rounds:
+        values = {name: replace(one, value=2 * one.value) for name, one in round.values.items()}
+        store.append(side, recorded.machine, "other", replace(round, values=values))
+    store.finish(side, recorded.machine, "other", python="3.9", benchmarks=recorded.benchmarks)
 
     def shown(environment: str | None = None) -> Report:
         return fastest(Request(start=p.root), "HEAD", environment)
 
     with pytest.raises(NothingMeasured, match="results in several environments") as raised:
         shown()
-    assert f"--environment {min('other', found.environment)}" in raised.value.fix
+    assert f"--environment {min('other', recorded.environment)}" in raised.value.fix
     with pytest.raises(NothingMeasured, match="has no results in third"):
         shown("third")
     one, other = (
-        shown(each).implementations[0].standings[0].contenders[0].summary for each in (found.environment, "other")
+        shown(environment).implementations[0].standings[0].contenders[0].summary
+        for environment in (recorded.environment, "other")
     )
     assert one is not None
     assert other is not None

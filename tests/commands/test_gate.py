@@ -33,7 +33,7 @@ def test_small_steps_fail_by_drift_where_no_single_check_does(project: Callable[
     assert (result.code, report["verdict"]) == (1, "FAIL"), result.err
     assert report["counts"] == {"unchanged": 2}
     assert report["drift_since"] == "v1"
-    drift = {each["name"]: each for each in report["drift"] if each["metric"] == "gpu_time"}
+    drift = {row["name"]: row for row in report["drift"] if row["metric"] == "gpu_time"}
     assert (drift[WORK]["verdict"], drift[OTHER]["verdict"]) == ("regressed", "unchanged")
     assert drift[WORK]["ratio"] == pytest.approx(1.02**9, rel=0.02)
     text = (p.root.parent / "seen.txt").read_text()
@@ -49,7 +49,7 @@ def test_what_is_open_in_the_history_fails_unless_it_is_measured_not_to_be_there
     p = released(project, [50e-6] * 4 + [60e-6] * 4)
     report = document(p.regress("gate", "v1", "HEAD", "--format", "json"))
     (change,) = report["changes"]
-    assert (change["name"], [each["subject"] for each in change["blamed"]]) == (WORK, ["commit 4"])
+    assert (change["name"], [row["subject"] for row in change["blamed"]]) == (WORK, ["commit 4"])
     assert report["counts"] == {"regressed": 1, "unchanged": 1}
     assert report["drift"] == [], "the check has measured against the release itself"
 
@@ -101,7 +101,7 @@ def test_a_critical_case_has_to_be_shown_not_to_be_slower(project: Callable[...,
     options = ("--rounds", "2", "--format", "json")
     assert p.regress("gate", shas[0], shas[1], *options, "-b", OTHER).code == 0
     report = document(p.regress("gate", shas[0], shas[1], *options))
-    critical = {each["name"]: each["critical"] for each in report["benchmarks"] if each["metric"] == "gpu_time"}
+    critical = {row["name"]: row["critical"] for row in report["benchmarks"] if row["metric"] == "gpu_time"}
     assert critical == {WORK: True, OTHER: False}
     assert (report["exit_code"], report["counts"]) == (4, {"undecided": 1, "unchanged": 1})
 

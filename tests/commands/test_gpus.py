@@ -39,19 +39,17 @@ def document(result: Result) -> dict[str, Any]:
 
 def verdicts(report: dict[str, Any]) -> dict[str, str]:
     return {
-        f"{each['name']}({', '.join(each['params'])})": each["verdict"]
-        for each in report["benchmarks"]
-        if each["gates"]
+        f"{row['name']}({', '.join(row['params'])})": row["verdict"] for row in report["benchmarks"] if row["gates"]
     }
 
 
 def gpus_of(p: Project, sha: str) -> dict[str, set[str]]:
     """By case: the devices that a commit's recorded rounds were on."""
     (recorded,) = Store(p.root / "history").load(sha).recorded
-    found: dict[str, set[str]] = {}
-    for each in recorded.rounds:
-        found.setdefault(str(Case(each.name, tuple(each.params))), set()).add(each.facts["gpu_uuid"])
-    return found
+    cards: dict[str, set[str]] = {}
+    for round in recorded.rounds:
+        cards.setdefault(str(Case(round.name, tuple(round.params))), set()).add(round.facts["gpu_uuid"])
+    return cards
 
 
 @pytest.fixture
@@ -67,13 +65,13 @@ def test_a_check_in_steps_finds_on_several_gpus_what_it_finds_on_one(p: Project)
     one = document(p.regress("check", "--format", "json", "-b", "work"))
     result = p.regress("check", "--format", "json", "-b", "work", "--gpus", "all", "--output", "text=seen.txt")
     several = document(result)
-    timed = [each for each in several["benchmarks"] if each["metric"] == "gpu_time"]
-    assert {each["verdict"] for each in timed} == {"regressed"}
-    assert all("confirmed" in each["reason"] for each in timed)
+    timed = [row for row in several["benchmarks"] if row["metric"] == "gpu_time"]
+    assert {row["verdict"] for row in timed} == {"regressed"}
+    assert all("confirmed" in row["reason"] for row in timed)
     assert verdicts(several) == verdicts(one)
     assert "on 4 GPUs at once" in (p.root / "seen.txt").read_text()
-    assert any("host_time and wall_time are left out of 8 cases" in each for each in several["warnings"])
-    assert not {"host_time", "wall_time"} & {each["metric"] for each in several["benchmarks"]}
+    assert any("host_time and wall_time are left out of 8 cases" in warning for warning in several["warnings"])
+    assert not {"host_time", "wall_time"} & {row["metric"] for row in several["benchmarks"]}
     assert result.err.count("first visits: 0 of 16") == 1, "one line over all"
 
 
@@ -85,7 +83,7 @@ def test_a_case_is_on_one_gpu_over_commits_and_selections(p: Project) -> None:
     assert result.code == 0, result.err
     after = gpus_of(p, after_sha)
     assert set(before) == CASES
-    assert {uuid for found in before.values() for uuid in found} == {"scripted", "scripted-1"}
+    assert {uuid for uuids in before.values() for uuid in uuids} == {"scripted", "scripted-1"}
     assert after == {case: before[case] for case in sorted(CASES)[:4]}
     (machine,) = (p.root / "history").glob("*/machine.json")
     assert json.loads(machine.read_text())["gpu_uuid"] == "scripted, scripted-1"
@@ -96,7 +94,7 @@ def test_a_renamed_benchmark_is_compared_on_its_gpu(p: Project) -> None:
     p.commit({"benchmarks/b.py": SUITE.replace("class Sizes:", "class Renamed:\n    was = 'b.Sizes'")})
     report = document(p.regress("check", "--format", "json", "--gpus", "all", "--suite", "own"))
     assert set(verdicts(report).values()) == {"unchanged"}
-    assert all("renamed" in each["reason"] for each in report["benchmarks"] if each["metric"] == "gpu_time")
+    assert all("renamed" in row["reason"] for row in report["benchmarks"] if row["metric"] == "gpu_time")
 
 
 def test_ctrl_c_keeps_what_the_lanes_have_measured(p: Project, tmp_path: Path) -> None:
@@ -114,7 +112,7 @@ def test_ctrl_c_keeps_what_the_lanes_have_measured(p: Project, tmp_path: Path) -
     result = interrupted(start(p.root, "check", "--rounds", "500", "--gpus", "0,1", "--format", "json"), mark)
     report = document(result)
     assert (result.code, report["verdict"]) == (130, "INTERRUPTED")
-    assert any(each["ratio"] for each in report["benchmarks"] if each["metric"] == "gpu_time")
+    assert any(row["ratio"] for row in report["benchmarks"] if row["metric"] == "gpu_time")
 
 
 def test_gpus_that_are_not_there_are_refused_before_anything_is_measured(p: Project) -> None:
@@ -181,6 +179,6 @@ def test_the_clocks_of_every_gpu_are_locked_and_given_back(
     nvml = TwoDevices()
     monkeypatch.setitem(sys.modules, "pynvml", nvml)
     with session(lock_clocks=True).devices.held(Watch()) as words:
-        assert [each for each in nvml.calls if each[0] == "SetGpu"] == [("SetGpu", FIRST), ("SetGpu", SECOND)]
+        assert [call for call in nvml.calls if call[0] == "SetGpu"] == [("SetGpu", FIRST), ("SetGpu", SECOND)]
         assert words.count("SM clock locked at 1980 MHz") == 1
-    assert {each for each in nvml.calls if each[0] == "ResetGpu"} == {("ResetGpu", FIRST), ("ResetGpu", SECOND)}
+    assert {call for call in nvml.calls if call[0] == "ResetGpu"} == {("ResetGpu", FIRST), ("ResetGpu", SECOND)}

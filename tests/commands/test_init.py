@@ -211,7 +211,7 @@ def test_an_existing_suite_is_classified_by_running_it(suite: Path) -> None:
     assert report["cases"] == 12
     assert report["block"]["where"] == "asv.conf.json"
     assert '"cuda": ["^gpu\\\\.", "^ops\\\\.Mixed\\\\.", "^ops\\\\.Norm\\\\."],' in report["block"]["text"]
-    checks = {each["name"]: each for each in report["checks"]}
+    checks = {check["name"]: check for check in report["checks"]}
     assert re.fullmatch(r"about .+: 12 cases, 4 rounds a side, builds apart", checks["a check"]["found"])
     assert "ops.Mixed.time_on" in checks["cuda"]["found"]
     assert "ops.Others.time_bad: ZeroDivisionError" in checks["failing"]["found"]
@@ -230,7 +230,7 @@ def test_write_adds_the_block_and_keeps_everything_else(suite: Path) -> None:
     assert loaded.settings.cuda == (r"^gpu\.", r"^ops\.Mixed\.", r"^ops\.Norm\.")
     assert (suite / ".gitignore").read_text() == "__pycache__/\nhtml/\nreport/\n"
     listed = regress(suite, "list", "--device", "fake", "--format", "json")
-    metrics = {each["name"]: each["metric"] for each in json.loads(listed.out)["benchmarks"]}
+    metrics = {row["name"]: row["metric"] for row in json.loads(listed.out)["benchmarks"]}
     assert metrics["gpu.time_a"] == metrics["ops.Norm.time_free"] == "gpu_time"
     assert metrics["ops.Others.time_host"] == metrics["ops.Others.time_between"] == "wall_time"
 
@@ -260,7 +260,7 @@ def test_without_a_device_it_says_that_cuda_does_not_show(repository: Callable[.
     )
     report = document(regress(root, "init", "--device", "cpu", "--format", "json"))
     assert report["counts"] == {"cpu": 1, "skipped": 1}
-    assert any("only a GPU shows which time_* use CUDA" in each["found"] for each in report["checks"])
+    assert any("only a GPU shows which time_* use CUDA" in check["found"] for check in report["checks"])
     assert '// "cuda"' in report["block"]["text"]
 
 
@@ -269,9 +269,7 @@ def test_compiled_files_that_git_does_not_have_are_named(repository: Callable[..
     for name in ("proj/_native.so", ".venv/lib/x.so", "build/y.so"):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text("")
-    (check,) = [
-        each for each in document(regress(root, "init", "--format", "json"))["checks"] if each["name"] == "build"
-    ]
+    (check,) = [row for row in document(regress(root, "init", "--format", "json"))["checks"] if row["name"] == "build"]
     assert check["found"].startswith("git does not have proj/_native.so, ")
     assert '"build" under "regress"' in check["fix"]
 
@@ -407,9 +405,9 @@ def test_tracked_numbers_without_a_direction_are_told_with_the_line_that_declare
     root = repository({"proj.py": ""})
     assert regress(root, "init").code == 0
     (root / "benchmarks" / "score.py").write_text("def track_score(): return 5\ntrack_score.unit = 'score'\n")
-    found = regress(root, "init").out
-    assert "no change in score is known to be worse or better" in found
-    assert '"better": {"^score\\\\.": "lower"} under "regress"' in found
+    output = regress(root, "init").out
+    assert "no change in score is known to be worse or better" in output
+    assert '"better": {"^score\\\\.": "lower"} under "regress"' in output
 
 
 # -- quick, and always useful --------------------------------------------------------------------------------------------
@@ -433,7 +431,7 @@ def asked(repository: Callable[..., Path], suite: str, *words: str, **keys: obje
 
 
 def budget_of(report: Mapping[str, Any]) -> str:
-    return str(next(each["found"] for each in report["checks"] if each["name"] == "budget"))
+    return str(next(check["found"] for check in report["checks"] if check["name"] == "budget"))
 
 
 @pytest.mark.slow
@@ -442,7 +440,7 @@ def test_a_budget_ends_what_is_under_way_and_says_how_far_it_came(repository: Ca
     result, report = asked(repository, SLOW.format(timeout=250, which="== 2"), "--budget", "6s")
     assert (result.code, report["cases"], report["counts"]) == (0, 12, {"cpu": 1})
     assert budget_of(report) == "1 of 12 cases tried"
-    words = [each["command"].partition("    # about ") for each in report["suggestions"]]
+    words = [row["command"].partition("    # about ") for row in report["suggestions"]]
     assert [command for command, _, _ in words] == [
         "regress init --budget 10m",
         "regress check -b 'b.Slow.time_it(0)'",
@@ -471,7 +469,7 @@ def test_only_what_is_selected_is_looked_at(repository: Callable[..., Path]) -> 
 
 def test_a_check_that_takes_longer_than_its_budget_is_given_one(repository: Callable[..., Path]) -> None:
     _, report = asked(repository, "def time_a(): pass\n", regress={"device": "fake", "budget_s": 0.01})
-    commands = [each["command"] for each in report["suggestions"]]
+    commands = [row["command"] for row in report["suggestions"]]
     assert re.match(r"regress check --budget \d+[sm]    # about ", commands[1]), commands
 
 

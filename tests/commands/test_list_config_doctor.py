@@ -47,19 +47,19 @@ def test_list_shows_names_metrics_tags_and_after_a_run_what_they_cost(project: C
     p = project(run_rounds=2)
     p.commit({"proj/__init__.py": CODE, "benchmarks/b.py": SUITE})
     before = document(p.regress("list", "--format", "json"))
-    seen = {(each["name"], *each["params"]): each for each in before["benchmarks"]}
-    assert {name: (each["metric"], each["needs_device"], each["tags"]) for name, each in seen.items()} == {
+    seen = {(row["name"], *row["params"]): row for row in before["benchmarks"]}
+    assert {name: (row["metric"], row["needs_device"], row["tags"]) for name, row in seen.items()} == {
         ("b.Sizes.cudatime_work", "1", "'a b'"): ("gpu_time", True, ["slow", "nightly"]),
         ("b.Sizes.cudatime_work", "2", "'a b'"): ("gpu_time", True, ["slow", "nightly"]),
         ("b.time_work",): ("wall_time", False, ["quick"]),
         ("b.peakmem_work",): ("peak_rss", False, []),
         ("b.track_size",): ("value", False, []),
     }
-    assert {each["cost_s"] for each in before["benchmarks"]} == {None}
+    assert {row["cost_s"] for row in before["benchmarks"]} == {None}
 
     assert p.regress("run", "-b", "Sizes", "-b", "track", "-q").code == 0
     after = document(p.regress("list", "--format", "json"))
-    costs = {each["name"]: each["cost_s"] for each in after["benchmarks"]}
+    costs = {row["name"]: row["cost_s"] for row in after["benchmarks"]}
     assert 0 < costs["b.Sizes.cudatime_work"] < 60
     assert costs["b.track_size"] > 0
     assert (costs["b.time_work"], costs["b.peakmem_work"]) == (None, None)
@@ -143,8 +143,8 @@ def test_config_says_what_counts_and_where_it_came_from(project: Callable[..., P
     p = project(memory_threshold="15%", run_rounds=7, build=["make"])
     arguments = ("--device", "cpu", "--time-threshold", "7%", "--machine", "box")
     settings = document(p.regress("config", *arguments, "--format", "json"))["settings"]
-    found = {each["name"]: (each["value"], each["source"]) for each in settings}
-    assert len(found) == len(settings)
+    values = {setting["name"]: (setting["value"], setting["source"]) for setting in settings}
+    assert len(values) == len(settings)
     expected = {
         "device": ("cpu", "command line"),
         "time_threshold": (0.07, "command line"),
@@ -156,9 +156,9 @@ def test_config_says_what_counts_and_where_it_came_from(project: Callable[..., P
         "check_rounds": (0, "default"),
         "html_dir": (str(p.root / "html"), "default"),
     }
-    assert {name: found[name] for name in expected} == expected
-    assert found["cache_dir"][0].startswith(os.environ["REGRESS_CACHE_DIR"])
-    assert found["cache_dir"][1] == "$REGRESS_CACHE_DIR"
+    assert {name: values[name] for name in expected} == expected
+    assert values["cache_dir"][0].startswith(os.environ["REGRESS_CACHE_DIR"])
+    assert values["cache_dir"][1] == "$REGRESS_CACHE_DIR"
 
 
 def test_config_as_text_is_one_line_a_setting(project: Callable[..., Project]) -> None:
@@ -182,7 +182,7 @@ def test_an_unknown_setting_is_2_with_the_nearest_name(project: Callable[..., Pr
 def test_a_configuration_elsewhere_is_named_with_config(project: Callable[..., Project], tmp_path: Path) -> None:
     p = project(run_rounds=9)
     result = regress(tmp_path, "config", "--config", str(p.root / "asv.conf.json"), "--format", "json")
-    (rounds,) = [each for each in document(result)["settings"] if each["name"] == "run_rounds"]
+    (rounds,) = [setting for setting in document(result)["settings"] if setting["name"] == "run_rounds"]
     assert rounds["value"] == 9
     assert regress(tmp_path, "config", "--config", "nothing.json").code == 2
 
@@ -192,9 +192,9 @@ def test_a_configuration_elsewhere_is_named_with_config(project: Callable[..., P
 
 def checks(result: Result) -> dict[str, dict[str, Any]]:
     """Name -> check; every check that is not well says what to do."""
-    found = document(result)["checks"]
-    assert all(each["fix"] for each in found if each["state"] == "fail")
-    return {each["name"]: each for each in found}
+    listed = document(result)["checks"]
+    assert all(row["fix"] for row in listed if row["state"] == "fail")
+    return {row["name"]: row for row in listed}
 
 
 def test_doctor_is_content_with_a_good_project(project: Callable[..., Project]) -> None:
@@ -202,17 +202,17 @@ def test_doctor_is_content_with_a_good_project(project: Callable[..., Project]) 
     base = p.commit({"proj/__init__.py": CODE, "benchmarks/b.py": SUITE})
     p.commit({})
     result = p.regress("doctor", "--format", "json")
-    found = checks(result)
+    by_name = checks(result)
     assert result.code == 0
-    assert {name for name, each in found.items() if each["state"] == "fail"} == set()
-    assert {"Python", "device", "configuration", "repository", "suite", "cache", "results"} <= set(found)
-    assert found["suite"]["found"] == "4 benchmarks, 1 of them on the device"
-    assert found["repository"]["found"] == f"{p.root}; a check would compare with {base[:8]} (HEAD~1)"
+    assert {name for name, benchmark in by_name.items() if benchmark["state"] == "fail"} == set()
+    assert {"Python", "device", "configuration", "repository", "suite", "cache", "results"} <= set(by_name)
+    assert by_name["suite"]["found"] == "4 benchmarks, 1 of them on the device"
+    assert by_name["repository"]["found"] == f"{p.root}; a check would compare with {base[:8]} (HEAD~1)"
     assert p.git("status", "--porcelain") == "", "looking leaves nothing behind"
 
 
 @pytest.mark.parametrize(
-    ("found", "state", "words"),
+    ("agreed", "state", "words"),
     [
         (
             Agreement(0.0014, 0.07, 1, True),
@@ -225,9 +225,9 @@ def test_doctor_is_content_with_a_good_project(project: Callable[..., Project]) 
     ],
 )
 def test_doctor_says_how_well_host_times_agree_here(
-    monkeypatch: pytest.MonkeyPatch, found: Agreement, state: str, words: str
+    monkeypatch: pytest.MonkeyPatch, agreed: Agreement, state: str, words: str
 ) -> None:
-    monkeypatch.setattr(machine, "agreement", lambda clock: found)
+    monkeypatch.setattr(machine, "agreement", lambda clock: agreed)
     check = machine._host_clock()
     assert check.state == state
     assert words in check.found
@@ -240,30 +240,30 @@ def test_windows_are_taken_where_no_process_may_choose_its_cpu(monkeypatch: pyte
 
     monkeypatch.setattr(os, "sched_setaffinity", refuse)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
-    found = agreement(Backend())
-    assert found.core is None
-    assert 0 < found.in_turn < 1
+    agreed = agreement(Backend())
+    assert agreed.core is None
+    assert 0 < agreed.in_turn < 1
 
 
 def test_doctor_on_the_scripted_device_speaks_of_no_other(project: Callable[..., Project]) -> None:
     """What a CUDA device would lack says nothing of a suite whose times are stated by its code."""
-    found = checks(project().regress("doctor", "--format", "json"))
-    assert found["device"] == {
+    by_name = checks(project().regress("doctor", "--format", "json"))
+    assert by_name["device"] == {
         "name": "device",
         "state": "ok",
         "found": 'scripted ("device" in the configuration): times are stated by the code, not measured',
         "fix": "",
     }
-    assert not {"CUDA device", "NVML", "torch", "other processes"} & found.keys()
+    assert not {"CUDA device", "NVML", "torch", "other processes"} & by_name.keys()
 
 
 def test_doctor_warns_where_there_is_no_commit_to_compare_with(project: Callable[..., Project]) -> None:
     p = project()
     p.commit({"proj/__init__.py": CODE, "benchmarks/b.py": SUITE})
     result = p.regress("doctor", "--format", "json")
-    found = checks(result)
-    assert (result.code, found["repository"]["state"], found["suite"]["state"]) == (0, "warn", "ok")
-    assert "before the first commit" in found["repository"]["found"]
+    by_name = checks(result)
+    assert (result.code, by_name["repository"]["state"], by_name["suite"]["state"]) == (0, "warn", "ok")
+    assert "before the first commit" in by_name["repository"]["found"]
 
 
 def test_doctor_fails_a_suite_that_is_broken(project: Callable[..., Project]) -> None:
@@ -291,24 +291,24 @@ def test_doctor_outside_a_repository(project: Callable[..., Project], tmp_path: 
     nowhere = tmp_path / "nowhere"
     nowhere.mkdir()
     result = regress(nowhere, "doctor", "--format", "json")
-    found = checks(result)
-    assert (result.code, found["configuration"]["state"]) == (5, "fail")
-    assert f"there is no asv.conf.json in {nowhere}" in found["configuration"]["found"]
-    assert found["Python"]["state"] == "ok", "what does not need one is looked at all the same"
+    by_name = checks(result)
+    assert (result.code, by_name["configuration"]["state"]) == (5, "fail")
+    assert f"there is no asv.conf.json in {nowhere}" in by_name["configuration"]["found"]
+    assert by_name["Python"]["state"] == "ok", "what does not need one is looked at all the same"
 
     p = project()
     shutil.rmtree(p.root / ".git")
     result = p.regress("doctor", "--format", "json")
-    found = checks(result)
-    assert (result.code, found["repository"]["state"]) == (5, "fail")
-    assert "not in a git repository" in found["repository"]["found"]
-    assert "suite" not in found, "said once"
-    assert found["results"]["state"] == "ok"
+    by_name = checks(result)
+    assert (result.code, by_name["repository"]["state"]) == (5, "fail")
+    assert "not in a git repository" in by_name["repository"]["found"]
+    assert "suite" not in by_name, "said once"
+    assert by_name["results"]["state"] == "ok"
 
 
 def test_doctor_says_where_results_cannot_go(project: Callable[..., Project]) -> None:
     p = project()
     p.commit({"proj/__init__.py": CODE, "benchmarks/b.py": SUITE, "history": "a file, not a folder"})
-    found = checks(p.regress("doctor", "--format", "json"))["results"]
-    assert found["state"] == "fail"
-    assert str(p.root / "history") in found["found"]
+    check = checks(p.regress("doctor", "--format", "json"))["results"]
+    assert check["state"] == "fail"
+    assert str(p.root / "history") in check["found"]

@@ -66,7 +66,7 @@ def test_shards_are_compared_as_one_run_and_asv_shows_them(parted: tuple[Project
     assert "3 folders: 18 rounds added" in done.out
     assert "18 were there" in merged(p, *folders).out
     compared = json.loads(p.regress("compare", "HEAD~1", "HEAD", "--format", "json").out)
-    assert [(each["name"], each["verdict"]) for each in compared["benchmarks"] if each["metric"] == "gpu_time"] == [
+    assert [(row["name"], row["verdict"]) for row in compared["benchmarks"] if row["metric"] == "gpu_time"] == [
         (name, "regressed") for name in SHARDS
     ]
     head = p.git("rev-parse", "HEAD")
@@ -88,8 +88,8 @@ def test_what_cannot_be_read_is_exit_code_3_and_what_may_not_be_mixed_2(parted: 
     assert done.code == 3
     document = json.loads(done.out)
     jsonschema.Draft202012Validator(schema()).validate(document)
-    assert [each["added"] for each in document["folders"]] == [6, 6, 6]
-    assert any(str(broken) in each for each in document["warnings"])
+    assert [folder["added"] for folder in document["folders"]] == [6, 6, 6]
+    assert any(str(broken) in warning for warning in document["warnings"])
 
     facts = folders[1] / "box" / "machine.json"
     facts.write_text(json.dumps({**json.loads(facts.read_text()), "cpu": "Another"}))
@@ -144,10 +144,10 @@ def test_two_machines_publish_as_the_docs_show(tmp_path: Path) -> None:
         subprocess.Popen(["sh", str(place / "publish.sh")], env=environment)
         for place, environment in zip(machines, environments, strict=True)
     ]
-    assert [each.wait(timeout=120) for each in started] == [0, 0]
+    assert [process.wait(timeout=120) for process in started] == [0, 0]
     git(tmp_path, "clone", "-q", "shared.git", "seen")
     recorded = Store(tmp_path / "seen").load(SHA).recorded
-    assert [(each.machine.name, len(each.rounds)) for each in recorded] == [("gpu-1", 3), ("gpu-2", 3)]
+    assert [(result.machine.name, len(result.rounds)) for result in recorded] == [("gpu-1", 3), ("gpu-2", 3)]
     entries = json.loads((tmp_path / "seen" / "benchmarks.json").read_text())
     assert {"ops.cudatime_1", "ops.cudatime_2"} <= set(entries)
 

@@ -42,8 +42,10 @@ def test_odd_declarations_cost_no_command(project: Callable[..., Project]) -> No
     for words in (("check",), ("compare", "HEAD~1", "HEAD")):
         result = p.regress(*words, "--format", "json")
         assert "internal error" not in result.err, result.err
-        times = [each for each in json.loads(result.out)["benchmarks"] if each["metric"] == "gpu_time"]
-        assert [(each["name"], each["ratio"]) for each in times] == [("b.cudatime_work", pytest.approx(1.2, rel=0.02))]
+        times = [row for row in json.loads(result.out)["benchmarks"] if row["metric"] == "gpu_time"]
+        assert [(series["name"], series["ratio"]) for series in times] == [
+            ("b.cudatime_work", pytest.approx(1.2, rel=0.02))
+        ]
     for line in ("report", "export --csv", "list", "sweep ALL", "gate HEAD HEAD"):
         result = p.regress(*line.split())
         assert (result.code, "internal error" in result.err) == (0, False), result.err

@@ -45,8 +45,8 @@ def gating(report: dict[str, object]) -> dict[str, tuple[str, bool]]:
     """Name -> verdict and whether there is a ratio, of the metric each case is about."""
     rows = report["benchmarks"]
     assert isinstance(rows, list)
-    found = [each for each in rows if each["gates"] and each["metric"] != "peak_memory"]
-    return {each["name"].removeprefix("b."): (each["verdict"], each["ratio"] is not None) for each in found}
+    gating_rows = [row for row in rows if row["gates"] and row["metric"] != "peak_memory"]
+    return {row["name"].removeprefix("b."): (row["verdict"], row["ratio"] is not None) for row in gating_rows}
 
 
 def test_benchmarks_that_are_not_the_same_on_both_sides_get_no_ratio(p: Project) -> None:
@@ -60,10 +60,10 @@ def test_benchmarks_that_are_not_the_same_on_both_sides_get_no_ratio(p: Project)
         "cudatime_added": ("new", False),
         "time_marked": ("incomparable", False),
     }
-    reasons = {each["name"]: each["reason"] for each in report["benchmarks"]}
+    reasons = {row["name"]: row["reason"] for row in report["benchmarks"]}
     assert "the code of the benchmark differs between the sides: b.py" in reasons["b.cudatime_rewritten"]
     assert "different protocol (metric): wall_time on the base, gpu_time on the head" in reasons["b.time_marked"]
-    assert any(each["repro"].endswith("--suite own -b b.cudatime_same") for each in report["benchmarks"])
+    assert any(row["repro"].endswith("--suite own -b b.cudatime_same") for row in report["benchmarks"])
     text = (p.root.parent / "seen.txt").read_text()
     assert "3 rounds a side, each with its own suite" in text
     assert "--suite own -b b.cudatime_same\n" in text
@@ -78,7 +78,7 @@ def test_without_it_both_sides_have_the_suite_of_the_checkout(p: Project) -> Non
 
 def test_a_run_of_an_old_commit_can_take_the_suite_of_that_time(p: Project) -> None:
     report = document(p.regress("run", "HEAD~1", "--suite", "own", "--format", "json"))
-    names = {each["name"] for each in report["benchmarks"]}
+    names = {row["name"] for row in report["benchmarks"]}
     assert names == {"b.cudatime_same", "b.cudatime_rewritten", "b.cudatime_dropped", "b.time_marked"}
     p.write({"benchmarks/b.py": "1 / 0"})
     result = p.regress("run", "HEAD", "--suite", "own")
@@ -92,9 +92,7 @@ def test_a_wheel_has_the_suite_of_its_commit(p: Project) -> None:
     result = p.regress("check", "HEAD~1", "--base-env", "released", "--suite", "own", "--format", "json")
     report = document(result)
     assert gating(report)["cudatime_dropped"] == ("gone", False)
-    (same,) = [
-        each for each in report["benchmarks"] if each["name"] == "b.cudatime_same" and each["metric"] == "gpu_time"
-    ]
+    (same,) = [row for row in report["benchmarks"] if row["name"] == "b.cudatime_same" and row["metric"] == "gpu_time"]
     assert same["ratio"] == pytest.approx(1.5, rel=0.02), "the code is the wheel's"
 
 
@@ -128,7 +126,7 @@ def test_a_comment_makes_no_other_benchmark_and_a_helper_does(project: Callable[
         }
         p.commit({"proj/__init__.py": f"# {word}\n", **files})
     report = document(p.regress("check", "HEAD~1", "HEAD", "--suite", "own", "--format", "json"))
-    reasons = {each["name"]: (each["verdict"], each["reason"]) for each in report["benchmarks"]}
+    reasons = {row["name"]: (row["verdict"], row["reason"]) for row in report["benchmarks"]}
     assert reasons["b.T.track_helped"] == (
         "incomparable",
         "the code of the benchmark differs between the sides: helper.py",

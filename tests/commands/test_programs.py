@@ -36,8 +36,8 @@ def test_a_program_that_got_slower_is_found_and_recorded(project: Callable[..., 
     assert "2 cases" in listed.out
     done = p.regress("check", "HEAD~1", "HEAD", "--record", "--format", "json", "--rounds", "4")
     jsonschema.validate(json.loads(done.out), schema())
-    found = {(each["name"], each["metric"]): each for each in json.loads(done.out)["benchmarks"]}
-    verdicts = {key: each["verdict"] for key, each in found.items() if each["gates"]}
+    by_metric = {(row["name"], row["metric"]): row for row in json.loads(done.out)["benchmarks"]}
+    verdicts = {key: value["verdict"] for key, value in by_metric.items() if value["gates"]}
     assert (verdicts, done.code) == (
         {("native.Axpy.BM_axpy", "cpu_time"): "regressed", ("native.Axpy.BM_dot", "cpu_time"): "regressed"},
         1,

@@ -20,7 +20,9 @@ RULED = {"gpu_time", "peak_memory", "host_time"}
 
 
 EXPECTED = {
-    (subject, each.benchmark, each.metric, str(each.verdict)) for subject, own in PLANTED.items() for each in own
+    (subject, planted.benchmark, planted.metric, str(planted.verdict))
+    for subject, own in PLANTED.items()
+    for planted in own
 }
 
 
@@ -41,28 +43,28 @@ def index(root: Path, tmp_path_factory: pytest.TempPathFactory) -> PageIndex:
 
 def found(index: PageIndex, events: Sequence[Event]) -> set[tuple[str, str, str, str]]:
     return {
-        (index.commits[each.first].subject, index.entries[each.benchmark].name, each.metric, each.moved)
-        for each in events
+        (index.commits[event.first].subject, index.entries[event.benchmark].name, event.metric, event.moved)
+        for event in events
     }
 
 
 def test_every_planted_change_is_found_with_its_commit(index: PageIndex) -> None:
     assert found(index, index.events) >= EXPECTED
     assert all(
-        each.last == each.first == each.good + 1 for each in index.events
+        event.last == event.first == event.good + 1 for event in index.events
     )  # one commit is to blame, and no other
 
 
 def test_nothing_is_found_that_was_not_planted(index: PageIndex) -> None:
-    assert found(index, [each for each in index.events if each.metric in RULED]) <= EXPECTED
+    assert found(index, [event for event in index.events if event.metric in RULED]) <= EXPECTED
     assert {subject for subject, *_ in found(index, index.events)} == set(PLANTED)
 
 
 def test_what_has_become_of_them(index: PageIndex) -> None:
     states = {
-        (index.commits[each.first].subject, each.metric): each.state
-        for each in index.events
-        if each.gates and each.moved == "regressed"
+        (index.commits[event.first].subject, event.metric): event.state
+        for event in index.events
+        if event.gates and event.moved == "regressed"
     }
     reverted = next(step.reverts for step in STORY if step.reverts)
     assert states.pop((reverted, "gpu_time")) == "recovered"

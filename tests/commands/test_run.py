@@ -48,21 +48,21 @@ def document(result: Result) -> dict[str, Any]:
 
 def values(report: dict[str, Any]) -> dict[str, float]:
     """Benchmark -> value, of the metric each is about."""
-    return {each["name"]: each["value"] for each in report["benchmarks"] if each["primary"]}
+    return {row["name"]: row["value"] for row in report["benchmarks"] if row["primary"]}
 
 
 def recorded(p: Project, sha: str) -> Recorded:
     """What the store has of a commit; nothing of it may be unreadable."""
     loaded = Store(p.root / "history").load(sha)
     assert loaded.skipped == ()
-    (found,) = loaded.recorded
-    return found
+    (result,) = loaded.recorded
+    return result
 
 
 def files(p: Project) -> list[str]:
     """The files of results, relative to the machine's folder, hidden ones left out."""
-    found = (path for path in (p.root / "history").rglob("*") if path.is_file() and path.name[0] != ".")
-    return sorted(path.name for path in found)
+    paths = (path for path in (p.root / "history").rglob("*") if path.is_file() and path.name[0] != ".")
+    return sorted(path.name for path in paths)
 
 
 def asvs_values(p: Project, sha: str) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def test_a_run_is_recorded_and_a_second_one_is_merged(project: Callable[..., Pro
     assert {name: both[name] for name in before} == before, "the first results stay"
     assert both["b.cudatime_other"] == [pytest.approx(values(second)["b.cudatime_other"], rel=1e-4)]
     kept = recorded(p, sha)
-    assert sorted((each.name, each.order) for each in kept.rounds) == [
+    assert sorted((round.name, round.order) for round in kept.rounds) == [
         (f"b.cudatime_{name}", order) for name in ("other", "work") for order in (0, 1)
     ]
     assert kept.machine.facts["gpu"] == "scripted device"
@@ -120,8 +120,8 @@ def test_where_the_projects_code_came_from_is_recorded(project: Callable[..., Pr
     p = project(run_rounds=2, process=process)
     sha = p.commit({"src/proj/__init__.py": code(), "src/proj/extra.py": "", "benchmarks/b.py": SUITE})
     assert p.regress("run", "-q").code == 0
-    for each in recorded(p, sha).rounds:
-        assert each.facts["project_files"] == ["proj/__init__.py"], "named from src/, where the side's code is"
+    for round in recorded(p, sha).rounds:
+        assert round.facts["project_files"] == ["proj/__init__.py"], "named from src/, where the side's code is"
 
 
 EDITS = """
@@ -147,9 +147,9 @@ def test_benchmark_files_that_change_meanwhile_end_the_recording(
     assert "benchmark files changed during the run: b.py" in warnings
     assert "both sides use the working tree's benchmark files, with uncommitted changes: benchmarks/b.py" in warnings
     (left_out,) = [int(words.split(": ")[1].split()[0]) for words in warnings if words.startswith("not recorded")]
-    kept = [each for each in recorded(p, sha).rounds if each.name == "c.track_edits"]
+    kept = [round for round in recorded(p, sha).rounds if round.name == "c.track_edits"]
     # The third call is in the second round.
-    assert [each.order for each in kept] == [0]
+    assert [record.order for record in kept] == [0]
     assert left_out >= 2
 
 
@@ -180,7 +180,7 @@ def test_what_is_no_number_is_skipped_or_fails_and_the_verdict_line_counts_it(pr
     suite = "\n".join(f"def track_{name}(): return float({name!r})" for name in ("nan", "inf", "1"))
     p.commit({"proj/__init__.py": "", "benchmarks/b.py": suite})
     report = document(p.regress("run", "--format", "json"))
-    failures = {each["name"]: each["failure"] and each["failure"]["kind"] for each in report["benchmarks"]}
+    failures = {row["name"]: row["failure"] and row["failure"]["kind"] for row in report["benchmarks"]}
     assert failures == {"b.track_nan": "skipped", "b.track_inf": "error", "b.track_1": None}
     assert p.regress("run", "-q").out.startswith("FAIL  3 cases: 1 measured, 1 failed, 1 skipped   ")
 
@@ -191,7 +191,7 @@ def test_rows_stand_by_name_and_as_the_suite_orders_parameters(project: Callable
     suite = "def track_b(n): return 1\ntrack_b.params = [16, 8, 1024]\ndef track_a(): return 1\n"
     p.commit({"proj/__init__.py": "", "benchmarks/b.py": suite})
     rows = document(p.regress("run", "--format", "json"))["benchmarks"]
-    assert [(each["name"], each["params"]) for each in rows] == [
+    assert [(row["name"], row["params"]) for row in rows] == [
         ("b.track_a", []),
         ("b.track_b", ["16"]),
         ("b.track_b", ["8"]),
@@ -224,9 +224,9 @@ def track_quick(): return 1
 """
     measured(p, **{"benchmarks/c.py": suite})
     result = p.regress("run", "-b", "^c", "--durations=2", "--format", "json")
-    found = document(result)["durations"]
-    dies, slow = found["slowest"]
-    assert (result.code, found["of"], found["build_s"]) == (3, 3, 0)
+    durations = document(result)["durations"]
+    dies, slow = durations["slowest"]
+    assert (result.code, durations["of"], durations["build_s"]) == (3, 3, 0)
     assert (dies["name"], dies["cases"], dies["first_visits_s"] >= 0.3) == ("c.Dies.time_die", 1, True)
     assert (slow["name"], slow["cases"]) == ("c.Slow.track_slow", 2)
     assert slow["setup_s"] >= 2 * 3 * 0.02, "of two cases, in a first visit and two rounds"
@@ -253,9 +253,11 @@ def test_other_processes_on_the_device_are_said(
     words = "pid 812 (python), 4.1 GiB"
 
     def execute(job: Job, sink: Sink, watcher: Watcher) -> JobResult:
-        found = really_execute(job, sink, watcher)
-        found.rounds = [replace(each, facts={**each.facts, "foreign_processes": [words]}) for each in found.rounds]
-        return found
+        job_result = really_execute(job, sink, watcher)
+        job_result.rounds = [
+            replace(round, facts={**round.facts, "foreign_processes": [words]}) for round in job_result.rounds
+        ]
+        return job_result
 
     monkeypatch.setattr(module, "execute", execute)
     report = module.run(Request(start=p.root), None, Watch())
@@ -318,7 +320,7 @@ def test_values_that_are_none_are_told_as_a_check_tells_them(project: Callable[.
     assert (result.code, report["exit_codes"]) == (3, [3])
     none = {f"b.track_{name}": None for name in ("infinite", "nan", "negative")}
     assert values(report) == {"b.track_good": 2.0, "b.track_once_infinite": 2.0, **none}
-    said = {each["name"]: each["message"] for each in report["errors"]}
+    said = {error["name"]: error["message"] for error in report["errors"]}
     assert said["b.track_infinite"] == "infinite value in 5 of 5 rounds"
     assert said["b.track_negative"] == "negative value in 5 of 5 rounds"
     assert "b.track_nan" not in said, "which is how a benchmark says that there is no number"
@@ -476,7 +478,7 @@ def test_what_is_installed_is_not_measured_in_place_of_a_commit_without_the_pack
     assert refused.code == 5
     assert f"base {old[:8]} would not be measured: it has no late to import" in refused.err
     swept = p.regress("sweep", "ALL")
-    assert (swept.code, [each.commit_sha for each in Store(p.root / "history").commits()]) == (3, [new])
+    assert (swept.code, [commit.commit_sha for commit in Store(p.root / "history").commits()]) == (3, [new])
     assert f"{old[:8]} was left out: " in swept.out
     assert p.regress("run", old).code == 5
     report = document(p.regress("run", "--format", "json"))
@@ -492,6 +494,6 @@ def test_a_quick_look_is_kept_nowhere(project: Callable[..., Project]) -> None:
     assert p.regress("run").code == 0
     p.commit({"NEWS": ""})
     assert p.regress("run", "--quick", sha).code == p.regress("check", "--quick", "--record").code == 0
-    assert Counter(each.name for each in recorded(p, sha).rounds) == {"b.cudatime_work": 2, "b.cudatime_other": 2}
-    assert [each.commit_sha for each in Store(p.root / "history").commits()] == [sha]
+    assert Counter(round.name for round in recorded(p, sha).rounds) == {"b.cudatime_work": 2, "b.cudatime_other": 2}
+    assert [commit.commit_sha for commit in Store(p.root / "history").commits()] == [sha]
     assert p.regress("sweep", "--quick").code == 2

@@ -53,11 +53,11 @@ def filled(project: Callable[..., Project], times: list[float], **settings: obje
 
 def rounds_of(p: Project) -> dict[str, Counter[str]]:
     """By full hash: how many rounds of each benchmark are recorded as the commit's."""
-    found = {}
-    for each in Store(p.root / "history").commits():
-        (recorded,) = Store(p.root / "history").load(each.commit_sha).recorded
-        found[each.commit_sha] = Counter(round.name for round in recorded.rounds)
-    return found
+    counts = {}
+    for commit in Store(p.root / "history").commits():
+        (recorded,) = Store(p.root / "history").load(commit.commit_sha).recorded
+        counts[commit.commit_sha] = Counter(round.name for round in recorded.rounds)
+    return counts
 
 
 def swept(p: Project, *arguments: str) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def test_a_range_is_measured_and_the_commit_that_did_it_is_named(project: Callab
     (change,) = report["changes"]
     assert (change["name"], change["metric"], change["verdict"]) == ("b.cudatime_work", "gpu_time", "regressed")
     assert (change["first"], change["good"], change["state"], change["new"]) == (shas[4], shas[3], "confirmed", True)
-    assert [each["subject"] for each in change["blamed"]] == ["commit 4"]
+    assert [row["subject"] for row in change["blamed"]] == ["commit 4"]
     assert change["ratio"] == pytest.approx(1.2, rel=0.02)
     assert rounds_of(p) == {sha: Counter(dict.fromkeys(CASES, 2)) for sha in shas[1:]}
     text = (p.root.parent / "seen.txt").read_text()
@@ -105,15 +105,15 @@ def test_new_commits_are_measured_beside_the_last_head_and_the_last_release(proj
     )
     assert "note:" not in report.out
     first, second = json.loads((p.root.parent / "seen.json").read_text())["anchors"]
-    assert [each["commit"]["sha"] for each in (first, second)] == [shas[0], shas[2]]
-    assert {each["beside"]["sha"] for each in (first, second)} == {shas[4]}
-    assert [(each["label"], each["cases"], each["drifted"]) for each in (first, second)] == [
+    assert [row["commit"]["sha"] for row in (first, second)] == [shas[0], shas[2]]
+    assert {row["beside"]["sha"] for row in (first, second)} == {shas[4]}
+    assert [(row["label"], row["cases"], row["drifted"]) for row in (first, second)] == [
         ("v1", 2, False),
         (None, 2, False),
     ]
     assert 0 < second["recorded_at"] < first["recorded_at"] < time.time(), "the tag was measured later than the head"
     assert set(rounds_of(p)) == {shas[0], *shas[2:]}
-    anchors = {(each.recorded.commit_sha, each.beside): len(each.recorded.rounds) for each in anchors_of(p)}
+    anchors = {(anchor.recorded.commit_sha, anchor.beside): len(anchor.recorded.rounds) for anchor in anchors_of(p)}
     assert anchors == {(shas[0], shas[4]): 4, (shas[2], shas[4]): 4}
     assert rounds_of(p)[shas[2]] == Counter(dict.fromkeys(CASES, 2)), "the results of its own are what they were"
     assert swept(p)["remark"] == f"nothing to measure: no commit is new after {shas[4][:8]}"
@@ -161,19 +161,21 @@ def test_shards_of_named_commits_are_judged_when_they_are_merged(project: Callab
     for shard, own in zip(shards, (shas[::2], shas[1::2]), strict=True):
         result = p.regress("sweep", *own, "--into", str(shard), "-b", "work", "--until", "2999-01-01T06:00", "-q")
         assert (result.code, result.err) == (0, ""), "two commits after the step are too few to be sure"
-        assert {each.commit_sha for each in Store(shard).commits()} == set(own)
+        assert {commit.commit_sha for commit in Store(shard).commits()} == set(own)
     assert not (p.root / "history").exists()
     result = p.regress("merge", *map(str, shards), "--format", "json", "--output", "text=../seen.txt")
     assert result.code == 1, result.err
     report = document(result)
     validate(report)
-    assert [(each["first"], each["good"], each["new"]) for each in report["changes"]] == [(shas[4], shas[3], True)]
+    assert [(change["first"], change["good"], change["new"]) for change in report["changes"]] == [
+        (shas[4], shas[3], True)
+    ]
     assert "2 folders: 16 rounds added; 1 new regression" in (p.root.parent / "seen.txt").read_text()
 
     result = p.regress("merge", *map(str, shards), "--format", "json")
     assert (result.code, document(result)["changes"]) == (0, []), "nobody is told twice"
     result = p.regress("sweep", "EXISTING", "-b", "work", "--format", "json")
-    assert [(each["first"], each["new"]) for each in document(result)["changes"]] == [(shas[4], False)]
+    assert [(change["first"], change["new"]) for change in document(result)["changes"]] == [(shas[4], False)]
     assert (result.code, document(result)["remark"].split("; ")[1:]) == (0, ["1 regression open"])
 
 
@@ -209,7 +211,7 @@ def test_what_changed_before_is_not_new(project: Callable[..., Project]) -> None
     p.commit({"proj/__init__.py": code(60e-6), "NEWS": "more"}, "more")
     result = p.regress("sweep", "--format", "json", "--output", "text=../seen.txt")
     assert result.code == 0, "nobody is told twice"
-    assert [each["new"] for each in document(result)["changes"]] == [False]
+    assert [change["new"] for change in document(result)["changes"]] == [False]
     assert "open from before" in (p.root.parent / "seen.txt").read_text()
 
 
@@ -220,11 +222,11 @@ def test_what_a_killed_sweep_has_not_told_the_next_one_tells(project: Callable[.
     result = inside(p, "sweep", "ALL", "--format", "json", "--notify-command", f"cat > {p.root}/../told.json")
     report = document(result)
     assert (result.code, report["remark"]) == (1, "1 new regression (nothing left to measure)")
-    assert [(each["first"], each["new"]) for each in report["changes"]] == [(shas[3], True)]
+    assert [(change["first"], change["new"]) for change in report["changes"]] == [(shas[3], True)]
     assert json.loads((p.root.parent / "told.json").read_text()) == report
     again = inside(p, "sweep", "ALL", "--format", "json")
     assert again.code == 0, "nobody is told twice"
-    assert [each["new"] for each in document(again)["changes"]] == [False]
+    assert [change["new"] for change in document(again)["changes"]] == [False]
 
 
 def test_the_newest_results_alone_are_tentative(project: Callable[..., Project]) -> None:
@@ -260,7 +262,7 @@ def test_a_sweep_that_bisects_names_the_commit_of_a_range(project: Callable[...,
     assert json.loads((p.root.parent / "told.json").read_text()) == report
     (p.root.parent / "told.json").unlink()
     (change,) = report["changes"]
-    assert (result.code, change["first"], [each["sha"] for each in change["blamed"]]) == (1, shas[6], [shas[6]])
+    assert (result.code, change["first"], [row["sha"] for row in change["blamed"]]) == (1, shas[6], [shas[6]])
     assert change["reason"].startswith(f"confirmed by bisect of {shas[5][:8]} {shas[6][:8]} on ")
     (search,) = report["bisections"]
     assert (search["confirmed"], search["found"][0]["sha"], search["candidates"] > 1) == (True, shas[6], True)
@@ -276,7 +278,7 @@ def test_what_is_bisected_is_new_and_a_range_and_the_worst_first() -> None:
     def found(name: str, ratio: float, commits: range, **more: Any) -> Changed:
         blamed = tuple(line[at] for at in commits)
         point = ChangePoint(
-            blamed[0].sha, tuple(each.sha for each in blamed), line[commits[0] - 1].sha, 1.0, ratio, ratio, ratio, ratio,
+            blamed[0].sha, tuple(commit.sha for commit in blamed), line[commits[0] - 1].sha, 1.0, ratio, ratio, ratio, ratio,
             Verdict.REGRESSED if ratio > 1 else Verdict.IMPROVED, large=more.get("large", True), threshold=0.05,
             state=more.get("state", "confirmed"), way=(),
         )  # fmt: skip
@@ -296,7 +298,7 @@ def test_what_is_bisected_is_new_and_a_range_and_the_worst_first() -> None:
     failure = Failure("error", "boom")
     broken = Breakage(Case("gone"), "box", "env", "", failure, line[2].sha, (line[3], line[4]), new=True)
     asked = list(wanted(Events(changes, (broken,)), [line]))
-    assert [(str(each.case), each.good, each.last, each.metric) for each in asked] == [
+    assert [(str(range_.case), range_.good, range_.last, range_.metric) for range_ in asked] == [
         ("b", line[1].sha, line[5].sha, "gpu_time"),
         ("a(2)", line[2].sha, line[6].sha, "gpu_time"),
         ("gone", line[2].sha, line[4].sha, ""),
@@ -372,7 +374,7 @@ def test_a_commit_that_does_not_build_is_left_out_and_given_up_after_some_sweeps
     report = document(result)
     assert (result.code, report["verdict"]) == (3, "FAIL"), result.err
     assert report["remark"] == "nothing new (4 of 5 commits measured, 1 failed)"
-    assert any(each.startswith(f"{shas[3][:8]} was left out: ") for each in report["warnings"])
+    assert any(warning.startswith(f"{shas[3][:8]} was left out: ") for warning in report["warnings"])
     assert set(rounds_of(p)) == {*shas[:3], shas[4]}
     for _ in range(TRIES - 1):
         alone = p.regress("sweep", "ALL")
@@ -421,7 +423,7 @@ def test_a_side_that_cannot_be_measured_does_not_cost_the_others(project: Callab
     report = document(result)
     told = "no change can be detected yet (2 of 3 commits measured, 1 failed); it takes at least 2 more commits with results"
     assert (result.code, report["remark"]) == (3, told), result.err
-    assert any(shas[0][:8] in each and "died" in each for each in report["warnings"])
+    assert any(shas[0][:8] in warning and "died" in warning for warning in report["warnings"])
     assert set(rounds_of(p)) == set(shas[1:])
 
 
@@ -531,13 +533,13 @@ def test_a_killed_sweep_loses_nothing_and_measures_nothing_twice(project: Callab
 
 def lines_of(p: Project) -> dict[tuple[str, str, float], str]:
     """Every recorded round: by commit's file, name and when it began."""
-    found = {}
+    by_case = {}
     for path in (p.root / "history").rglob("*" + ENDING):
         whole, _, _ = path.read_text().rpartition("\n")
         for line in map(json.loads, whole.split("\n") if whole else ()):
             if line["is"] == "round":
-                found[path.name, line["name"], line["started_at"]] = json.dumps(line)
-    return found
+                by_case[path.name, line["name"], line["started_at"]] = json.dumps(line)
+    return by_case
 
 
 @pytest.mark.slow
@@ -578,11 +580,15 @@ def test_what_moved_at_once_in_one_of_several_places_is_one_event_of_a_sweep(tmp
     )
     session = Session(Request(made.root))
     line = session.repository.commits("HEAD")
-    found = events_on(session, line, {*names, "io.time_z", "io.time_last"}, "two")
-    changes = tuple(replace(each, new=True) for each in found.changes)
+    events = events_on(session, line, {*names, "io.time_z", "io.time_last"}, "two")
+    changes = tuple(replace(change, new=True) for change in events.changes)
     (shift,) = shifts = shifts_in(session, line, changes)
     assert shift.benchmarks == tuple(names)
-    assert (shift.machine, shift.good, [each.sha for each in shift.blamed]) == ("two", made.shas[24], [made.shas[25]])
+    assert (shift.machine, shift.good, [commit.sha for commit in shift.blamed]) == (
+        "two",
+        made.shas[24],
+        [made.shas[25]],
+    )
     assert shift.reasons == (
         "9 of them were measured on other machines too and did not move there: was it the machine?",
     )
@@ -603,13 +609,15 @@ def test_the_first_commit_of_a_branch_does_not_follow_the_last_of_another(tmp_pa
     session = Session(Request(made.root))
     branches = ["main", "maintenance"]
     histories = session.histories(branches, session.line(branches, session.recorded()))
-    assert [len(each) for each in histories] == [20, 22]
-    found = events_in(session, histories, {"x.time_f"}, "box")
-    assert [(str(each.point.moved), [one.sha for one in each.blamed], each.point.good) for each in found.changes] == [
+    assert [len(history) for history in histories] == [20, 22]
+    events = events_in(session, histories, {"x.time_f"}, "box")
+    assert [
+        (str(change.point.moved), [one.sha for one in change.blamed], change.point.good) for change in events.changes
+    ] == [
         ("improved", [made.shas[10]], made.shas[9]),
         ("regressed", [mends[6]], mends[5]),
     ]
-    assert [len(own) for _, own in by_history(found.changes, histories)] == [1, 1]
+    assert [len(own) for _, own in by_history(events.changes, histories)] == [1, 1]
 
 
 def test_a_sweep_of_few_commits_says_that_nothing_can_be_told_yet(tmp_path: Path) -> None:
@@ -659,16 +667,18 @@ def test_what_gives_no_number_any_more_is_told_once_with_its_commit(project: Cal
     report = document(result)
     validate(report)
     assert (result.code, report["verdict"]) == (3, "FAIL"), result.err
-    found = {(each["name"], *each["params"]): each for each in report["breakages"]}
-    assert {name: (each["failure"]["kind"], each["blamed"][-1]["subject"]) for name, each in found.items()} == {
+    by_case = {(breakage["name"], *breakage["params"]): breakage for breakage in report["breakages"]}
+    assert {
+        name: (benchmark["failure"]["kind"], benchmark["blamed"][-1]["subject"]) for name, benchmark in by_case.items()
+    } == {
         ("b.track_raises",): ("error", "three"),
         ("b.track_dies",): ("signal", "three"),
         ("b.Skips.track_skips",): ("skipped", "three"),
         ("names.T.track_named", "1"): ("error", "four"),
         ("names.T.track_named", "2"): ("error", "four"),
     }
-    assert {(each["new"], each["good"]) for each in found.values()} == {(True, shas[1]), (True, shas[2])}
-    assert found["b.track_raises",]["failure"]["message"] == "RuntimeError: device lost"
+    assert {(row["new"], row["good"]) for row in by_case.values()} == {(True, shas[1]), (True, shas[2])}
+    assert by_case["b.track_raises",]["failure"]["message"] == "RuntimeError: device lost"
     text, log = (p.root.parent / "seen.txt").read_text(), (p.root.parent / "seen.log").read_text()
     row = r"^! names\.T\.track_named: 2 cases +error +[0-9a-f]{8} four \(Ada Lovelace\), cannot be imported: ImportError: "
     assert re.search(row, text, re.MULTILINE), text
@@ -679,7 +689,7 @@ def test_what_gives_no_number_any_more_is_told_once_with_its_commit(project: Cal
     p.commit({"proj/__init__.py": "N = 2\nNAME = 1\n"}, "five: names are there again")
     again = p.regress("sweep", "--format", "json")
     later = document(again)["breakages"]
-    assert (again.code, {each["name"] for each in later if not each["new"]}) == (
+    assert (again.code, {row["name"] for row in later if not row["new"]}) == (
         0,
         {"b.track_raises", "b.track_dies", "b.Skips.track_skips"},
     ), "what is known is listed, and fails nothing again"
@@ -691,7 +701,7 @@ def test_what_gives_no_number_any_more_is_told_once_with_its_commit(project: Cal
     known = document(p.regress("sweep", "--format", "json"))
     told = "never.track_never fails wherever measured and never gave a number; fix: regress run -b never.track_never"
     assert told in known["warnings"]
-    assert {each["name"]: each["acknowledged"]["reason"] for each in known["breakages"]} == {
+    assert {breakage["name"]: breakage["acknowledged"]["reason"] for breakage in known["breakages"]} == {
         "b.track_raises": "gone on purpose",
         "b.track_dies": "the others",
         "b.Skips.track_skips": "the others",
@@ -724,9 +734,9 @@ def test_of_a_group_in_which_one_commit_fails_the_others_are_measured_in_full(pr
     shas = [p.commit({"proj/__init__.py": "N = 0\n", "benchmarks/b.py": suite})]
     shas += [p.commit({"proj/__init__.py": f"N = {at}\n"}) for at in (1, 2, 3)]
     report = swept(p, "ALL")
-    assert not [each for each in report["warnings"] if "left out" in each]
+    assert not [warning for warning in report["warnings"] if "left out" in warning]
     assert rounds_of(p) == {sha: Counter({"b.track_a": 2}) for sha in shas[:3]} | {shas[3]: Counter({"b.track_a": 1})}
-    assert [each["first"] for each in report["breakages"]] == [shas[3]]
+    assert [breakage["first"] for breakage in report["breakages"]] == [shas[3]]
 
 
 @pytest.mark.parametrize("detached", [False, True])
@@ -820,5 +830,5 @@ def test_what_the_hosts_clock_reads_is_compared_however_the_machine_is(
     assert (change["first"], change["good"], change["metric"]) == (shas[6], shas[5], "wall_time")
     assert change["ratio"] == pytest.approx(1.1, rel=0.02)
     assert report["anchors"] == [], "what the machine did is out of it"
-    anchors = Counter(each.beside for each in anchors_of(p) if each.recorded.commit_sha == shas[0])
+    anchors = Counter(anchor.beside for anchor in anchors_of(p) if anchor.recorded.commit_sha == shas[0])
     assert len(anchors) == 4, "each group, and that of the second night alone"

@@ -38,12 +38,12 @@ def filled(project: Callable[..., Project], works: list[float], others: list[flo
 
 def jobs_of(p: Project) -> dict[tuple[str, str], set[str]]:
     """By run and card: the commits that it has measured."""
-    found = defaultdict[tuple[str, str], set[str]](set)
-    for each in Store(p.root / "history").commits():
-        (recorded,) = Store(p.root / "history").load(each.commit_sha).recorded
+    jobs = defaultdict[tuple[str, str], set[str]](set)
+    for commit in Store(p.root / "history").commits():
+        (recorded,) = Store(p.root / "history").load(commit.commit_sha).recorded
         for round in recorded.rounds:
-            found[round.run, round.facts["gpu_uuid"]].add(each.commit_sha)
-    return dict(found)
+            jobs[round.run, round.facts["gpu_uuid"]].add(commit.commit_sha)
+    return dict(jobs)
 
 
 def test_an_event_over_two_cards_is_found_once_and_confirmed_on_one(project: Callable[..., Project]) -> None:
@@ -60,7 +60,7 @@ def test_an_event_over_two_cards_is_found_once_and_confirmed_on_one(project: Cal
     report: dict[str, Any] = document(result)
     (change,) = report["changes"]
     assert (change["name"], change["first"], change["device"]) == ("b.cudatime_work", shas[5], "scripted device")
-    assert [each["sha"] for each in change["blamed"]] == [shas[5]]
+    assert [row["sha"] for row in change["blamed"]] == [shas[5]]
     assert change["ratio"] == pytest.approx(1.1, rel=0.01)
     assert change["reason"].startswith(f"confirmed by check of {shas[4][:8]} {shas[5][:8]} on ")
     assert (result.code, change["state"], change["new"]) == (1, "confirmed", True)

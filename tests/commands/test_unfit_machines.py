@@ -78,10 +78,10 @@ def _known(versions: Mapping[str, str], name: str) -> str:
 
 
 def test_a_fit_machine(look: Look) -> None:
-    found = look(Device(H100))
-    assert found["CUDA device"] == Check("CUDA device", "ok", "NVIDIA H100 (GPU-2), CUDA 12.4, driver 550.54.15")
-    assert found["torch"].found == "2.11.0, built for CUDA 12.4"
-    assert "812" in found["other processes"].found, "those of the device that is measured"
+    checks = look(Device(H100))
+    assert checks["CUDA device"] == Check("CUDA device", "ok", "NVIDIA H100 (GPU-2), CUDA 12.4, driver 550.54.15")
+    assert checks["torch"].found == "2.11.0, built for CUDA 12.4"
+    assert "812" in checks["other processes"].found, "those of the device that is measured"
 
 
 @pytest.mark.parametrize(
@@ -96,26 +96,26 @@ def test_a_fit_machine(look: Look) -> None:
 def test_a_torch_that_the_driver_cannot_run_is_named(
     look: Look, built: tuple[str, str], state: str, words: str
 ) -> None:
-    found = look(Device(H100), built)["torch"]
-    assert (found.state, words in found.found) == (state, True), found
-    assert bool(found.fix) is (state == "warn")
+    check = look(Device(H100), built)["torch"]
+    assert (check.state, words in check.found) == (state, True), check
+    assert bool(check.fix) is (state == "warn")
 
 
 def test_without_nvml_it_is_said_what_will_not_be_noticed(look: Look) -> None:
-    found = look(Device({name: value for name, value in H100.items() if name != "driver"}), nvml_fails=True)["NVML"]
-    assert found.state == "warn"
-    assert "other processes" in found.found
-    assert found.fix
+    NVML = look(Device({name: value for name, value in H100.items() if name != "driver"}), nvml_fails=True)["NVML"]
+    assert NVML.state == "warn"
+    assert "other processes" in NVML.found
+    assert NVML.fix
     assert look(Device(H100), nvml_fails=True)["other processes"].state == "warn"
 
 
 def test_without_a_device_the_reason_is_given(look: Look) -> None:
     device = Backend()
     device.why_no_device = str(DeviceError("the CUDA driver sees no device (check CUDA_VISIBLE_DEVICES)"))
-    found = look(device)["CUDA device"]
-    assert found.state == "warn"
-    assert "CUDA_VISIBLE_DEVICES" in found.found
-    assert found.fix == "set CUDA_VISIBLE_DEVICES to one that nvidia-smi -L lists, or unset it"
+    check = look(device)["CUDA device"]
+    assert check.state == "warn"
+    assert "CUDA_VISIBLE_DEVICES" in check.found
+    assert check.fix == "set CUDA_VISIBLE_DEVICES to one that nvidia-smi -L lists, or unset it"
 
 
 def test_a_device_that_only_torch_can_name(look: Look) -> None:
@@ -151,9 +151,9 @@ def test_numbers_of_the_cpu_are_not_filed_under_a_machine_with_a_device(project:
 )
 def test_a_run_says_what_a_machine_with_a_device_lacks(facts: dict[str, Any], words: str, fix: str) -> None:
     known = {name: value for name, value in {**H100, **facts}.items() if value is not None}
-    found = complaints(known, with_torch=True)
-    assert complaints(known, with_torch=False) == [each for each in found if "NVML" in each]
-    assert [(words in each, f"; fix: {fix}" in each) for each in found] == ([(True, True)] if words else [])
+    lacks = complaints(known, with_torch=True)
+    assert complaints(known, with_torch=False) == [lack for lack in lacks if "NVML" in lack]
+    assert [(words in lack, f"; fix: {fix}" in lack) for lack in lacks] == ([(True, True)] if words else [])
 
 
 WITHOUT = (

@@ -41,8 +41,8 @@ def declared(project: Callable[..., Project]) -> Project:
 
 
 def shares(report: Report) -> dict[str, Any]:
-    found = {str(row.case): row.throughput for row in report.measurements if row.throughput is not None}
-    return {case: (each.share_of_copy, each.share_of_matmul) for case, each in found.items()}
+    throughputs = {str(row.case): row.throughput for row in report.measurements if row.throughput is not None}
+    return {case: (throughput.share_of_copy, throughput.share_of_matmul) for case, throughput in throughputs.items()}
 
 
 def test_work_is_shown_beside_the_value(declared: Project) -> None:
@@ -51,7 +51,7 @@ def test_work_is_shown_beside_the_value(declared: Project) -> None:
     assert "of copy" not in text, "a scripted device has no ceilings"
     report = json.loads(declared.regress("check", "HEAD~1", "HEAD", "--format", "json").out)
     jsonschema.Draft202012Validator(schema()).validate(report)
-    with_work = {each["name"]: each for each in report["benchmarks"] if each["throughput"]}
+    with_work = {row["name"]: row for row in report["benchmarks"] if row["throughput"]}
     assert set(with_work) == {"b.cudatime_copy"}
     for side in ("base", "head"):
         throughput = with_work["b.cudatime_copy"]["throughput"][side]
@@ -72,7 +72,9 @@ def test_shares_are_of_what_the_device_was_found_to_do(declared: Project, monkey
     half = pytest.approx(0.5, rel=0.02)
     assert shares(report) == {"b.cudatime_copy('float32')": (half, None), "b.cudatime_copy('float16')": (half, half)}
     compared = check(request, "HEAD~1", "HEAD", Watch()).comparisons
-    assert [each.head_throughput.share_of_copy for each in compared if each.head_throughput] == [half] * 2
+    assert [comparison.head_throughput.share_of_copy for comparison in compared if comparison.head_throughput] == [
+        half
+    ] * 2
     assert asked[0] == asked[1]
     assert asked[0][0] == "scripted"
     run(Request(declared.root, patterns=("plain",)), None, Watch())

@@ -54,7 +54,7 @@ def scaled(center: float, factors: Sequence[float] = QUIET) -> list[float]:
 
 def broken(kind: str = "error", count: int = 5, **options: Any) -> list[Round]:
     failure = Failure(kind, "ValueError: no such kernel", "ops.py:12")
-    return [replace(each, values={}, failure=failure) for each in rounds(gpu_time=[0.0] * count, **options)]
+    return [replace(round, values={}, failure=failure) for round in rounds(gpu_time=[0.0] * count, **options)]
 
 
 def benchmark(name: str = "ops.cudatime_add", **changes: Any) -> Benchmark:
@@ -63,18 +63,18 @@ def benchmark(name: str = "ops.cudatime_add", **changes: Any) -> Benchmark:
 
 
 def known(*benchmarks: Benchmark) -> dict[str, Benchmark]:
-    return {each.name: each for each in benchmarks}
+    return {benchmark.name: benchmark for benchmark in benchmarks}
 
 
 def one(base: Sequence[Round], head: Sequence[Round], *defined: Benchmark, settings: Settings = SETTINGS) -> Comparison:
     """The only comparison of these rounds."""
-    (found,) = compare(base, head, known(*defined) or None, settings)
-    return found
+    (comparison,) = compare(base, head, known(*defined) or None, settings)
+    return comparison
 
 
-def by_metric(found: Sequence[Comparison]) -> dict[str, Comparison]:
-    assert len({each.metric.name for each in found}) == len(found)
-    return {each.metric.name: each for each in found}
+def by_metric(comparisons: Sequence[Comparison]) -> dict[str, Comparison]:
+    assert len({comparison.metric.name for comparison in comparisons}) == len(comparisons)
+    return {comparison.metric.name: comparison for comparison in comparisons}
 
 
 def tracked(values: Sequence[float], unit: str = "score", exact: bool = False) -> list[Round]:

@@ -59,8 +59,8 @@ def test_commits_that_do_not_build_are_kept_away_from() -> None:
     assert ask is not None
     assert abs(ask.candidate - 31) > 1, "what is broken is so for some commits"
     broken = frozenset(range(20, 45))
-    found = exact(64, 50, broken)
-    assert len(found.untestable) <= 8
+    searched = exact(64, 50, broken)
+    assert len(searched.untestable) <= 8
 
 
 def test_probabilities_are_such() -> None:
@@ -69,7 +69,7 @@ def test_probabilities_are_such() -> None:
     for candidate, value in ((3, 0.0), (5, 0.1), (4, 0.05)):
         search = search.with_pairs(candidate, [value, value + 0.001])
         assert sum(search.probabilities) == pytest.approx(1)
-        assert all(0 <= each <= 1 for each in search.probabilities)
+        assert all(0 <= probability <= 1 for probability in search.probabilities)
     assert search.likely().good >= 3
     assert search.likely().bad <= 5
 
@@ -110,14 +110,14 @@ def test_the_search_ends_where_nothing_can_be_told_apart() -> None:
 def test_a_change_in_two_parts_is_searched_in_the_larger(smaller: float, larger: float) -> None:
     """A probe between both is at neither level; where one part is clearly the larger one, it counts as good or bad at once."""
     model = Model(64, 40, math.log(larger), 0.006, {10: math.log(smaller)})
-    found = [bisected(model, random.Random(seed)) for seed in range(10)]
-    for search, place, confirmed in found:
+    searches = [bisected(model, random.Random(seed)) for seed in range(10)]
+    for search, place, confirmed in searches:
         assert place in (CandidateRange(39, 40), CandidateRange(9, 10)) or not confirmed
         if search.is_split:
             assert search.sought < 0.75 * search.size
             assert "between" in [search.standing(candidate).state for candidate in search.measured]
-    assert sum(place == CandidateRange(39, 40) and confirmed for _, place, confirmed in found) >= 7
-    assert any(search.is_split for search, *_ in found) or larger > 1.09
+    assert sum(place == CandidateRange(39, 40) and confirmed for _, place, confirmed in searches) >= 7
+    assert any(search.is_split for search, *_ in searches) or larger > 1.09
 
 
 def test_a_wrong_range_is_taken_back_by_verifying_it() -> None:
@@ -170,18 +170,18 @@ def test_what_is_expected_is_about_what_it_takes() -> None:
 )
 def test_how_often_it_is_right(model: Model, fewest_right: int, most_builds: float) -> None:
     """`python -m tests.bisections` prints the same of as many runs as one likes."""
-    found: Tally = tally(model, 100, seed=1)
-    assert found.right >= fewest_right
-    assert found.wrong_and_sure == found.wrong_and_confirmed == 0
-    assert found.confirmed >= fewest_right
-    assert found.builds / found.runs <= most_builds
+    counts: Tally = tally(model, 100, seed=1)
+    assert counts.right >= fewest_right
+    assert counts.wrong_and_sure == counts.wrong_and_confirmed == 0
+    assert counts.confirmed >= fewest_right
+    assert counts.builds / counts.runs <= most_builds
 
 
 def test_confidence_is_what_it_says() -> None:
     """Of results that are called so sure, so many are right: within what chance leaves open in as many runs."""
-    found = [tally(Model(64, 0, math.log(1.05), 0.03), 150, seed=seed) for seed in (1, 2)]
-    claimed = sum(each.confidence for each in found)
-    right, runs = sum(each.right for each in found), sum(each.runs for each in found)
+    tallies = [tally(Model(64, 0, math.log(1.05), 0.03), 150, seed=seed) for seed in (1, 2)]
+    claimed = sum(one.confidence for one in tallies)
+    right, runs = sum(one.right for one in tallies), sum(one.runs for one in tallies)
     assert right >= claimed - 3 * math.sqrt(runs * DOUBT) - 1
     assert right <= runs
 
@@ -195,5 +195,7 @@ def test_a_line_of_one_commit_needs_no_probe() -> None:
 def test_ranges_hold_everything_once() -> None:
     search = Search(10, STEP, (0.1, 0.09)).without(3).without(4).with_pairs(5, [0.0, 0.01])
     places = [place for place, _ in search._ranges(search.probabilities)]
-    assert [*itertools.chain.from_iterable(range(each.good + 1, each.bad + 1) for each in places)] == list(range(10))
+    assert [
+        *itertools.chain.from_iterable(range(candidate.good + 1, candidate.bad + 1) for candidate in places)
+    ] == list(range(10))
     assert CandidateRange(2, 5) in places

@@ -62,27 +62,27 @@ def noisy(ratio: float, sd: float, seed: int = 1) -> tuple[Values, Values]:
 
 
 def looked(
-    base: Values, head: Values, found: Found | None = None, metric: str = ""
+    base: Values, head: Values, so_far: Found | None = None, metric: str = ""
 ) -> tuple[Comparison | None, Found, int]:
     """What the ends come to, and how many rounds a side that took."""
-    found, steps, rounds = found or Found(), EndsSteps(Settings(), metric), 0
-    while (batch := steps.next(found)) is not None:
+    so_far, steps, rounds = so_far or Found(), EndsSteps(Settings(), metric), 0
+    while (batch := steps.next(so_far)) is not None:
         assert batch.first == rounds
         rounds += batch.rounds[CASE]
         for order in range(batch.first, rounds):
-            found.add("base", order, base(order))
-            found.add("head", order, head(order))
-    return steps.comparison(found), found, rounds
+            so_far.add("base", order, base(order))
+            so_far.add("head", order, head(order))
+    return steps.comparison(so_far), so_far, rounds
 
 
 @pytest.mark.parametrize(
     ("ratio", "verdict"), [(1.1, Verdict.REGRESSED), (0.9, Verdict.IMPROVED), (1.03, Verdict.REGRESSED)]
 )
 def test_a_change_is_seen_at_the_first_look(ratio: float, verdict: Verdict) -> None:
-    comparison, found, rounds = looked(*noisy(ratio, 0.005))
+    comparison, so_far, rounds = looked(*noisy(ratio, 0.005))
     assert comparison is not None
     assert (comparison.verdict, kind_of(comparison), rounds) == (verdict, "noisy", LOOKS[0])
-    assert len(differences(pairs_of(found.rounds, "gpu_time"), "noisy")) == LOOKS[0]
+    assert len(differences(pairs_of(so_far.rounds, "gpu_time"), "noisy")) == LOOKS[0]
     told = contrast(comparison)
     assert told.ratio == pytest.approx(ratio, rel=0.01)
     assert told.rounds == LOOKS[0]
@@ -104,11 +104,11 @@ def test_what_is_noisy_is_looked_at_for_longer() -> None:
 
 def test_a_false_change_is_rare() -> None:
     seen = [looked(*noisy(1.0, 0.03, seed))[0] for seed in range(100)]
-    assert sum(each is not None and kind_of(each) is not None for each in seen) <= 5
+    assert sum(activity is not None and kind_of(activity) is not None for activity in seen) <= 5
 
 
 def test_a_declared_threshold_is_for_checks() -> None:
-    comparison, *_ = looked(*noisy(1.05, 0.005), found=Found({"threshold": 0.2}))
+    comparison, *_ = looked(*noisy(1.05, 0.005), so_far=Found({"threshold": 0.2}))
     assert comparison is not None
     assert comparison.verdict is Verdict.REGRESSED
 
@@ -123,11 +123,11 @@ def both(time: float, memory: float) -> Values:
 
 def test_the_worst_that_gates_unless_another_is_named() -> None:
     base, head = both(1e-4, 64 * MIB), both(1.05e-4, 96 * MIB)
-    comparison, found, _ = looked(base, head)
+    comparison, so_far, _ = looked(base, head)
     assert comparison is not None
     assert (comparison.metric.name, kind_of(comparison)) == ("peak_memory", "exact")
-    assert EndsSteps(Settings()).others(found) == ["gpu_time regressed too (--metric gpu_time)"]
-    named, found, _ = looked(base, head, metric="gpu_time")
+    assert EndsSteps(Settings()).others(so_far) == ["gpu_time regressed too (--metric gpu_time)"]
+    named, so_far, _ = looked(base, head, metric="gpu_time")
     assert named is not None
     assert (named.metric.name, kind_of(named)) == ("gpu_time", "noisy")
     better, *_ = looked(base, both(1.05e-4, 16 * MIB))
@@ -138,13 +138,13 @@ def test_the_worst_that_gates_unless_another_is_named() -> None:
 
 @pytest.mark.parametrize(("fails_on", "kind"), [(("head",), "failing"), (("base", "head"), None)])
 def test_a_case_that_fails_on_the_bad_end_alone_can_be_looked_for(fails_on: tuple[str, ...], kind: str | None) -> None:
-    found, steps = Found(), EndsSteps(Settings())
-    assert steps.next(found) is not None
+    so_far, steps = Found(), EndsSteps(Settings())
+    assert steps.next(so_far) is not None
     for side in ("base", "head"):
         failure = Failure("error", "ValueError: no") if side in fails_on else None
-        found.add(side, 0, {"gpu_time": 1e-4}, failure)
-    assert steps.next(found) is None, "more rounds would say no more"
-    comparison = steps.comparison(found)
+        so_far.add(side, 0, {"gpu_time": 1e-4}, failure)
+    assert steps.next(so_far) is None, "more rounds would say no more"
+    comparison = steps.comparison(so_far)
     assert comparison is not None
     assert kind_of(comparison) == kind
     assert "ValueError: no" in contrast(comparison).reasons
@@ -158,12 +158,12 @@ def test_differences() -> None:
 
 
 def test_pairs_are_of_rounds_that_both_sides_have() -> None:
-    found = Found()
+    so_far = Found()
     for side, order in (("base", 0), ("base", 1), ("head", 1), ("head", 2), ("base", 3)):
-        found.add(side, order, {"gpu_time": 1.0 + order})
-    found.add("head", 3, {}, Failure("error", "no"))
-    assert pairs_of(found.rounds, "gpu_time") == [Pair(2.0, 2.0)]
-    assert pairs_of(found.rounds, "host_time") == []
+        so_far.add(side, order, {"gpu_time": 1.0 + order})
+    so_far.add("head", 3, {}, Failure("error", "no"))
+    assert pairs_of(so_far.rounds, "gpu_time") == [Pair(2.0, 2.0)]
+    assert pairs_of(so_far.rounds, "host_time") == []
 
 
 def test_more_noise_and_a_second_time_take_more_rounds() -> None:
@@ -183,10 +183,10 @@ def test_what_is_verified_once_more() -> None:
 
 def test_a_quarter_of_the_step_is_enough_to_confirm_it() -> None:
     base, head = noisy(1.04, 0.004)
-    found = Found()
+    so_far = Found()
     for order in range(6):
-        found.add("base", order, base(order))
-        found.add("head", order, head(order))
-    verdicts = [judged(found, Settings(), least)[0].verdict for least in (0.02, 0.1)]
+        so_far.add("base", order, base(order))
+        so_far.add("head", order, head(order))
+    verdicts = [judged(so_far, Settings(), least)[0].verdict for least in (0.02, 0.1)]
     assert verdicts[0] is Verdict.REGRESSED
     assert verdicts[1] is not Verdict.REGRESSED

@@ -33,37 +33,37 @@ def taken(way: str, *params: str, at: float, factors: Sequence[float] = QUIET, *
     return rounds(NAME, [repr(way), *params], gpu_time=scaled(at, factors), **more)
 
 
-def only(found: Sequence[Round], suite: Benchmark) -> Implementations:
-    (one,) = implementations(found, known(suite), SETTINGS)
+def only(every: Sequence[Round], suite: Benchmark) -> Implementations:
+    (one,) = implementations(every, known(suite), SETTINGS)
     return one
 
 
-def outcomes(found: Implementations) -> list[tuple[tuple[str, ...], str, tuple[str, ...]]]:
-    return [(each.params, each.outcome, each.leaders) for each in found.standings]
+def outcomes(operation: Implementations) -> list[tuple[tuple[str, ...], str, tuple[str, ...]]]:
+    return [(standing.params, standing.outcome, standing.leaders) for standing in operation.standings]
 
 
 def test_the_smallest_time_is_the_fastest_where_it_is_apart_and_the_crossover_is_named() -> None:
     suite = defined(["torch", "triton", "cupy"], ("n", ["256", "1024", "4096"]))
     times = {"torch": (20e-6, 21e-6, 30e-6), "triton": (10e-6, 21.01e-6, 60e-6), "cupy": (40e-6, 80e-6, 90e-6)}
-    found = only(
+    operation = only(
         [
-            each
+            round
             for way, every in times.items()
             for n, at in zip(("256", "1024", "4096"), every, strict=True)
-            for each in taken(way, n, at=at)
+            for round in taken(way, n, at=at)
         ],
         suite,
     )
-    assert (found.name, found.metric.name, found.names) == (NAME, "gpu_time", ("torch", "triton", "cupy"))
-    assert (found.param_names, found.size, found.rest_names) == (("n",), "n", ())
-    assert outcomes(found) == [
+    assert (operation.name, operation.metric.name, operation.names) == (NAME, "gpu_time", ("torch", "triton", "cupy"))
+    assert (operation.param_names, operation.size, operation.rest_names) == (("n",), "n", ())
+    assert outcomes(operation) == [
         (("256",), "fastest", ("triton",)),
         (("1024",), "no difference shown", ("torch", "triton")),
         (("4096",), "fastest", ("torch",)),
     ]
-    (crossover,) = found.crossovers
+    (crossover,) = operation.crossovers
     assert crossover.words == "triton up to 256, no difference shown between torch and triton at 1024, torch from 4096"
-    first = found.standings[0]
+    first = operation.standings[0]
     assert first.next is not None
     assert first.next.name == "torch"
     assert first.next.ratio == pytest.approx(2.0)
@@ -73,15 +73,15 @@ def test_the_smallest_time_is_the_fastest_where_it_is_apart_and_the_crossover_is
 
 def test_values_that_overlap_show_no_difference() -> None:
     suite = defined(["torch", "triton"])
-    found = only([*taken("torch", at=10e-6, factors=NOISY), *taken("triton", at=11e-6, factors=NOISY)], suite)
-    assert outcomes(found) == [((), "no difference shown", ("torch", "triton"))]
-    assert (found.size, found.crossovers) == ("", ())
+    operation = only([*taken("torch", at=10e-6, factors=NOISY), *taken("triton", at=11e-6, factors=NOISY)], suite)
+    assert outcomes(operation) == [((), "no difference shown", ("torch", "triton"))]
+    assert (operation.size, operation.crossovers) == ("", ())
 
 
 def test_what_is_apart_from_the_next_but_not_from_a_third_is_not_called_the_fastest() -> None:
     """The third is so noisy that it may be as fast."""
     suite = defined(["torch", "triton", "cupy"])
-    found = only(
+    operation = only(
         [
             *taken("torch", at=10e-6),
             *taken("triton", at=12e-6),
@@ -89,7 +89,7 @@ def test_what_is_apart_from_the_next_but_not_from_a_third_is_not_called_the_fast
         ],
         suite,
     )
-    assert outcomes(found) == [((), "no difference shown", ("torch", "cupy"))]
+    assert outcomes(operation) == [((), "no difference shown", ("torch", "cupy"))]
 
 
 def test_many_tests_are_adjusted_together() -> None:
@@ -103,14 +103,14 @@ def test_many_tests_are_adjusted_together() -> None:
     one = [*taken("torch", "1", at=10e-6, factors=factors[0]), *taken("triton", "1", at=10.3e-6, factors=factors[1])]
     assert outcomes(only(one, suite))[0][1] == "fastest"
     every = [
-        each
+        round
         for n in sizes
-        for each in (
+        for round in (
             *taken("torch", n, at=10e-6, factors=factors[0]),
             *taken("triton", n, at=10.3e-6, factors=factors[1]),
         )
     ]
-    assert {each.outcome for each in only(every, suite).standings} == {"no difference shown"}
+    assert {standing.outcome for standing in only(every, suite).standings} == {"no difference shown"}
 
 
 @pytest.mark.parametrize("ways", [2, 3])
@@ -119,16 +119,16 @@ def test_where_nothing_differs_a_fastest_is_seldom_named(ways: int) -> None:
     names = [f"way{k}" for k in range(ways)]
     suite, dice, claimed = defined(names, ("n", ["256", "1024"])), random.Random(7), 0
     for _ in range(300):
-        found = only(
+        operation = only(
             [
-                each
+                round
                 for name in names
                 for n in ("256", "1024")
-                for each in taken(name, n, at=1e-4, factors=[math.exp(0.01 * dice.gauss(0, 1)) for _ in range(5)])
+                for round in taken(name, n, at=1e-4, factors=[math.exp(0.01 * dice.gauss(0, 1)) for _ in range(5)])
             ],
             suite,
         )
-        claimed += any(each.fastest for each in found.standings)
+        claimed += any(standing.fastest for standing in operation.standings)
     assert claimed / 300 < (
         SETTINGS.alpha + 0.03 if ways == 2 else SETTINGS.alpha / 2
     )  # 0.03: by chance in one of a hundred
@@ -139,7 +139,7 @@ def test_where_nothing_differs_a_fastest_is_seldom_named(ways: int) -> None:
 
 def test_what_is_skipped_or_failed_takes_no_part_and_is_named() -> None:
     suite = defined(["torch", "triton", "cupy"], ("n", ["256", "1024", "4096"]))
-    found = only(
+    operation = only(
         [
             *taken("torch", "256", at=10e-6),
             *taken("triton", "256", at=20e-6),
@@ -151,14 +151,17 @@ def test_what_is_skipped_or_failed_takes_no_part_and_is_named() -> None:
         ],
         suite,
     )
-    assert outcomes(found) == [
+    assert outcomes(operation) == [
         (("256",), "fastest", ("torch",)),
         (("1024",), "alone", ("triton",)),
         (("4096",), "nothing measured", ()),
     ]
-    kinds = [[each.failure.kind if each.failure else "" for each in one.contenders] for one in found.standings]
+    kinds = [
+        [contender.failure.kind if contender.failure else "" for contender in one.contenders]
+        for one in operation.standings
+    ]
     assert kinds == [["", "", "skipped"], ["oom", ""], ["oom", "oom"]]
-    assert found.crossovers[0].words == "torch up to 256, only triton at 1024, nothing measured from 4096"
+    assert operation.crossovers[0].words == "torch up to 256, only triton at 1024, nothing measured from 4096"
 
 
 def test_one_implementation_alone_is_no_comparison() -> None:
@@ -173,31 +176,31 @@ def test_a_benchmark_without_the_parameter_or_about_no_time_has_none() -> None:
     assert implementations(both, known(replace(suite, param_names=["library"])), SETTINGS) == ()
     assert implementations(both, {}, SETTINGS) == ()
     bytes_ = [
-        each
+        round
         for way in ("torch", "cupy")
-        for each in rounds(NAME, [repr(way)], metric="peak_rss", peak_rss=[1e6, 1e6, 1e6])
+        for round in rounds(NAME, [repr(way)], metric="peak_rss", peak_rss=[1e6, 1e6, 1e6])
     ]
     assert implementations(bytes_, known(replace(suite, metric="peak_rss")), SETTINGS) == ()
 
 
 def test_wall_time_stands_in_where_more_have_it() -> None:
     suite = defined(["torch", "jax"])
-    found = only(
+    operation = only(
         [
             *rounds(NAME, ["'torch'"], gpu_time=scaled(5e-6), wall_time=scaled(30e-6)),
             *rounds(NAME, ["'jax'"], wall_time=scaled(20e-6)),
         ],
         suite,
     )
-    assert found.metric.name == "wall_time"
-    assert outcomes(found) == [((), "fastest", ("jax",))]
+    assert operation.metric.name == "wall_time"
+    assert outcomes(operation) == [((), "fastest", ("jax",))]
 
 
 # -- what casts doubt ----------------------------------------------------------------------------------------------------
 
 
-def with_facts(found: Sequence[Round], **facts: Any) -> list[Round]:
-    return [replace(each, facts=facts) for each in found]
+def with_facts(every: Sequence[Round], **facts: Any) -> list[Round]:
+    return [replace(round, facts=facts) for round in every]
 
 
 DOUBTS: list[tuple[Mapping[str, Any], Mapping[str, Any], float, str]] = [
@@ -292,21 +295,21 @@ def test_the_size_is_the_parameter_of_numbers_with_the_most_values() -> None:
 def test_each_combination_of_the_rest_has_its_crossover() -> None:
     suite = defined(["torch", "triton"], ("dtype", ["'f32'", "'f16'"]), ("n", ["4096", "256"]))
     fast, slow = 1e-5, 2e-5
-    found = only(
+    operation = only(
         [
-            each
+            round
             for dtype, n, torch, triton in (
                 ("'f32'", "256", slow, fast),
                 ("'f32'", "4096", fast, slow),
                 ("'f16'", "256", slow, fast),
                 ("'f16'", "4096", slow, fast),
             )
-            for each in (*taken("torch", dtype, n, at=torch), *taken("triton", dtype, n, at=triton))
+            for round in (*taken("torch", dtype, n, at=torch), *taken("triton", dtype, n, at=triton))
         ],
         suite,
     )
-    assert found.rest_names == ("dtype",)
-    assert [(each.params, each.words) for each in found.crossovers] == [
+    assert operation.rest_names == ("dtype",)
+    assert [(crossover.params, crossover.words) for crossover in operation.crossovers] == [
         (("'f32'",), "triton up to 256, torch from 4096"),
         (("'f16'",), "triton at every n"),
     ]
@@ -314,7 +317,7 @@ def test_each_combination_of_the_rest_has_its_crossover() -> None:
 
 def test_words_of_crossovers() -> None:
     def told(*stretches: tuple[str, str, str, str]) -> str:
-        return words([Stretch(each[0], tuple(each[1].split()), *each[2:]) for each in stretches], "n")  # type: ignore[arg-type]
+        return words([Stretch(stretch[0], tuple(stretch[1].split()), *stretch[2:]) for stretch in stretches], "n")  # type: ignore[arg-type]
 
     assert told(("no difference shown", "a b c", "1", "9")) == "no difference shown between a, b and c at any n"
     assert told(("nothing measured", "", "1", "9")) == "nothing measured at any n"
@@ -340,9 +343,9 @@ tables = some.dictionaries(
 def measured(table: Mapping[tuple[str, str], tuple[float, float]], factor: float = 1.0) -> list[Round]:
     dice = random.Random(0)
     return [
-        each
+        round
         for (way, n), (at, noise) in table.items()
-        for each in taken(way, n, at=at * factor, factors=[math.exp(noise * dice.gauss(0, 1)) for _ in range(4)])
+        for round in taken(way, n, at=at * factor, factors=[math.exp(noise * dice.gauss(0, 1)) for _ in range(4)])
     ]
 
 
@@ -351,18 +354,20 @@ def measured(table: Mapping[tuple[str, str], tuple[float, float]], factor: float
 def test_the_fastest_is_the_smallest_and_apart_from_every_other(
     table: Mapping[tuple[str, str], tuple[float, float]],
 ) -> None:
-    for found in implementations(measured(table), known(defined(WAYS, ("n", SIZES))), SETTINGS):
-        for standing in found.standings:
-            timed = {each.name: each for each in standing.contenders if each.summary is not None}
-            centers = {name: each.summary.center for name, each in timed.items() if each.summary is not None}
+    for implementation in implementations(measured(table), known(defined(WAYS, ("n", SIZES))), SETTINGS):
+        for standing in implementation.standings:
+            timed = {contender.name: contender for contender in standing.contenders if contender.summary is not None}
+            centers = {
+                name: contender.summary.center for name, contender in timed.items() if contender.summary is not None
+            }
             assert standing.leaders[0] == min(centers, key=lambda name: centers[name])
             assert set(standing.leaders) <= set(timed)
-            for name, each in timed.items():
+            for name, contender in timed.items():
                 if name not in standing.leaders:
-                    assert each.low is not None
-                    assert each.low > 1
-                    assert each.p_adjusted is not None
-                    assert each.p_adjusted < SETTINGS.alpha
+                    assert contender.low is not None
+                    assert contender.low > 1
+                    assert contender.p_adjusted is not None
+                    assert contender.p_adjusted < SETTINGS.alpha
             if standing.fastest:
                 assert len(timed) > 1
                 assert standing.leaders == (standing.fastest,)
@@ -385,20 +390,20 @@ def test_neither_the_order_nor_the_unit_changes_who_leads(
 standings = some.lists(
     some.tuples(some.integers(1, 10_000), some.lists(some.sampled_from(WAYS), max_size=3, unique=True)),
     max_size=12,
-    unique_by=lambda each: each[0],
+    unique_by=lambda stretch: stretch[0],
 )
 
 
 @given(standings)
-def test_stretches_partition_the_sizes(found: list[tuple[int, list[str]]]) -> None:
+def test_stretches_partition_the_sizes(fastest: list[tuple[int, list[str]]]) -> None:
     contenders = tuple(Contender(way, Case(NAME, (way,)), Summary(1.0, 1.0, 1.0, 0.95, 5)) for way in WAYS)
-    every = [Standing((str(n),), contenders, tuple(leaders)) for n, leaders in found]
+    every = [Standing((str(n),), contenders, tuple(leaders)) for n, leaders in fastest]
     stretches = stretches_of(every, 0)
-    sizes = sorted(n for n, _ in found)
-    covered = [[n for n in sizes if int(each.first) <= n <= int(each.last)] for each in stretches]
+    sizes = sorted(n for n, _ in fastest)
+    covered = [[n for n in sizes if int(stretch.first) <= n <= int(stretch.last)] for stretch in stretches]
     assert [n for group in covered for n in group] == sizes
     assert all(covered)
-    by_size = {int(each.params[0]): each for each in every}
+    by_size = {int(standing.params[0]): standing for standing in every}
     for stretch, group in zip(stretches, covered, strict=True):
         assert {(by_size[n].outcome, frozenset(by_size[n].leaders)) for n in group} == {
             (stretch.outcome, frozenset(stretch.names))

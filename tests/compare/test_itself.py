@@ -23,21 +23,21 @@ def compared(name: str, verdict: Verdict, metric: str = "gpu_time", gates: bool 
 
 @pytest.mark.parametrize("claim", [Verdict.REGRESSED, Verdict.IMPROVED, Verdict.CHANGED])
 def test_every_claim_is_a_false_alarm(claim: Verdict) -> None:
-    found = told(compared("a", claim), compared("b", Verdict.UNCHANGED), compared("c", Verdict.UNDECIDED))
-    assert (found.false_alarms, found.undecided, found.unchanged) == (1, 1, 1)
-    assert found.cases == ("a", "b", "c")
-    assert (found.commit, found.date) == ("3f2c1ab0", 5.0)
+    self_check = told(compared("a", claim), compared("b", Verdict.UNCHANGED), compared("c", Verdict.UNDECIDED))
+    assert (self_check.false_alarms, self_check.undecided, self_check.unchanged) == (1, 1, 1)
+    assert self_check.cases == ("a", "b", "c")
+    assert (self_check.commit, self_check.date) == ("3f2c1ab0", 5.0)
 
 
 def test_a_case_counts_once_and_an_alarm_outweighs_what_is_undecided() -> None:
     """Unlike in a check, where an improvement is the last thing that one has to look at."""
-    found = told(compared("a", Verdict.IMPROVED), compared("a", Verdict.UNDECIDED, "peak_memory"))
-    assert (found.false_alarms, found.undecided, found.unchanged) == (1, 0, 0)
+    self_check = told(compared("a", Verdict.IMPROVED), compared("a", Verdict.UNDECIDED, "peak_memory"))
+    assert (self_check.false_alarms, self_check.undecided, self_check.unchanged) == (1, 0, 0)
 
 
 def test_what_does_not_gate_raises_no_alarm() -> None:
-    found = told(compared("a", Verdict.UNCHANGED), compared("a", Verdict.REGRESSED, "host_time", gates=False))
-    assert (found.false_alarms, found.unchanged) == (0, 1)
+    self_check = told(compared("a", Verdict.UNCHANGED), compared("a", Verdict.REGRESSED, "host_time", gates=False))
+    assert (self_check.false_alarms, self_check.unchanged) == (0, 1)
 
 
 def test_the_noisiest_case_comes_first_with_the_rounds_it_took() -> None:
@@ -45,14 +45,16 @@ def test_the_noisiest_case_comes_first_with_the_rounds_it_took() -> None:
     comparisons = check.in_steps()
     loud, quiet = fineness(comparisons, check.rounds)
     assert (loud.case, quiet.case) == (LOUD, QUIET)
-    assert loud.rounds == sum(each.name == LOUD.name and each.side == "base" for each in check.rounds)
+    assert loud.rounds == sum(round.name == LOUD.name and round.side == "base" for round in check.rounds)
     assert quiet.rounds == 4
     assert loud.spread == pytest.approx(0.025, rel=0.5)
     assert loud.noise is not None
     assert quiet.noise is not None
     assert loud.noise > quiet.noise
-    assert {each.case: each.min_detectable for each in (loud, quiet)} == {
-        each.case: pytest.approx(each.min_detectable - 1) for each in comparisons if each.min_detectable is not None
+    assert {noise.case: noise.min_detectable for noise in (loud, quiet)} == {
+        comparison.case: pytest.approx(comparison.min_detectable - 1)
+        for comparison in comparisons
+        if comparison.min_detectable is not None
     }
 
 

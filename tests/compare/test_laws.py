@@ -47,9 +47,9 @@ sides = st.lists(
 )
 
 
-def named(found: list[list[Round]]) -> list[Round]:
+def named(sides: list[list[Round]]) -> list[Round]:
     """The rounds of several cases, by position."""
-    return [replace(each, name=f"ops.case_{index}") for index, case in enumerate(found) for each in case]
+    return [replace(record, name=f"ops.case_{index}") for index, case in enumerate(sides) for record in case]
 
 
 @given(sides, sides)
@@ -86,9 +86,9 @@ def test_the_order_of_the_rounds_does_not_matter(
 
 @given(sides, sides)
 def test_adjusting_makes_no_p_smaller(base: list[list[Round]], head: list[list[Round]]) -> None:
-    for each in compare(named(base), named(head), None, SETTINGS):
-        assert (each.p is None) == (each.p_adjusted is None)
-        assert each.p is None or each.p_adjusted is None or each.p <= each.p_adjusted
+    for comparison in compare(named(base), named(head), None, SETTINGS):
+        assert (comparison.p is None) == (comparison.p_adjusted is None)
+        assert comparison.p is None or comparison.p_adjusted is None or comparison.p <= comparison.p_adjusted
 
 
 @given(st.floats(0.02, 0.3), st.floats(0.0, 0.3), st.floats(0.8, 1.25))

@@ -23,10 +23,10 @@ def mixed(upper: int, level: float = 1.13, center: float = 1e-3) -> list[float]:
 @pytest.mark.parametrize(("base", "head", "verdict"), [(1, 7, Verdict.REGRESSED), (7, 1, Verdict.IMPROVED)])
 def test_a_shift_of_modes_is_not_claimed(base: int, head: int, verdict: Verdict) -> None:
     sides = rounds(gpu_time=mixed(base)), rounds(gpu_time=mixed(head))
-    found = one(*sides)
-    assert found.verdict is Verdict.UNDECIDED
+    comparison = one(*sides)
+    assert comparison.verdict is Verdict.UNDECIDED
     said = f"the upper one in {base} of 8 rounds on the base, {head} of 8 on the head"
-    assert found.reasons == (f"bimodal: two levels 13 % apart, {said}",)
+    assert comparison.reasons == (f"bimodal: two levels 13 % apart, {said}",)
     with patch.object(judge, "two_modes", lambda *_: None):
         assert one(*sides).verdict is verdict, "or there would have been nothing to forbid"
 
@@ -41,14 +41,14 @@ def test_a_change_within_the_levels_is_claimed_if_the_whole_moved_the_same_way()
 
 
 def test_an_unclaimed_case_is_called_bimodal_too() -> None:
-    found = one(rounds(gpu_time=mixed(3, 1.5)), rounds(gpu_time=mixed(3, 1.5)))
-    assert found.verdict is Verdict.UNDECIDED
-    assert found.reasons[-1].startswith("bimodal: two levels 50 % apart")
+    comparison = one(rounds(gpu_time=mixed(3, 1.5)), rounds(gpu_time=mixed(3, 1.5)))
+    assert comparison.verdict is Verdict.UNDECIDED
+    assert comparison.reasons[-1].startswith("bimodal: two levels 50 % apart")
 
 
 def test_one_level_a_side_is_a_change() -> None:
-    found = one(rounds(gpu_time=mixed(0)), rounds(gpu_time=mixed(8)))
-    assert (found.verdict, found.reasons) == (Verdict.REGRESSED, ())
+    comparison = one(rounds(gpu_time=mixed(0)), rounds(gpu_time=mixed(8)))
+    assert (comparison.verdict, comparison.reasons) == (Verdict.REGRESSED, ())
 
 
 def test_levels_that_differ_by_less_than_counts_are_not_told() -> None:
@@ -59,9 +59,9 @@ def test_levels_that_differ_by_less_than_counts_are_not_told() -> None:
 
 def test_fewer_false_claims_and_no_less_power() -> None:
     modes = Noise(modes=(1.0, 1.13))
-    found, _ = rates(1.0, 200, modes, seed=2, fixed=10)
+    verdicts, _ = rates(1.0, 200, modes, seed=2, fixed=10)
     with patch.object(judge, "two_modes", lambda *_: None):
         before, _ = rates(1.0, 200, modes, seed=2, fixed=10)
-    assert sum(before[each] for each in CLAIMS) >= 8
-    assert sum(found[each] for each in CLAIMS) <= 2
+    assert sum(before[claim] for claim in CLAIMS) >= 8
+    assert sum(verdicts[claim] for claim in CLAIMS) <= 2
     assert rates(1.1, 60, Noise(), seed=2)[0] == {"regressed": 60}

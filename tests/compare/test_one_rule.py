@@ -26,8 +26,8 @@ def noisy(center: float, seed: int, count: int = 2) -> list[float]:
     return [center * math.exp(0.002 * draw.gauss(0, 1)) for _ in range(count)]
 
 
-def under(found: Sequence[Round], **facts: Any) -> list[Round]:
-    return [replace(each, facts={**each.facts, **facts}) for each in found]
+def under(side: Sequence[Round], **facts: Any) -> list[Round]:
+    return [replace(round, facts={**round.facts, **facts}) for round in side]
 
 
 def both(
@@ -35,7 +35,7 @@ def both(
 ) -> tuple[Comparison, list[ChangePoint]]:
     """The comparison of all rounds before with all after, and the changes of the history that they are."""
     base, head = (
-        [replace(each, order=at) for at, each in enumerate(one for commit in commits for one in commit)]
+        [replace(round, order=at) for at, round in enumerate(one for commit in commits for one in commit)]
         for commits in (before, after)
     )
     (series,) = series_of(history(*(recorded_as(commit, defined) for commit in (*before, *after))), SETTINGS)
@@ -45,7 +45,9 @@ def both(
 def recorded_as(commit: Sequence[Round], defined: Benchmark) -> Any:
     every = recorded(list(commit), defined=defined)
     facts = [{**kept.facts, **own.facts} for kept, own in zip(every.rounds, commit, strict=True)]
-    return replace(every, rounds=tuple(replace(each, facts=own) for each, own in zip(every.rounds, facts, strict=True)))
+    return replace(
+        every, rounds=tuple(replace(round, facts=own) for round, own in zip(every.rounds, facts, strict=True))
+    )
 
 
 @pytest.mark.parametrize("up", [True, False], ids=["slower", "faster"])
@@ -71,8 +73,8 @@ def test_circumstances_forbid_a_claim_here_and_there(facts: dict[str, Any], clai
     changed = [under(commit, **facts) for commit in (slow if up else quick)]
     comparison, (point,) = both(quick if up else slow, changed, benchmark())
     assert (comparison.verdict in CLAIMS, point.large) == (claimed, claimed)
-    assert any(word in each for each in comparison.reasons) is bool(word)
-    assert any(word in each for each in point.reasons) is bool(word), "what is not claimed says why"
+    assert any(word in reason for reason in comparison.reasons) is bool(word)
+    assert any(word in reason for reason in point.reasons) is bool(word), "what is not claimed says why"
 
 
 def test_one_commit_that_was_throttled_among_many_speaks_against_nothing() -> None:
@@ -92,10 +94,10 @@ def test_one_commit_that_was_throttled_among_many_speaks_against_nothing() -> No
 )
 def test_from_and_to_zero(before: float, after: float, verdict: Verdict | None) -> None:
     base, head = ([tracked(noisy(center, at), unit="s") for at in range(COMMITS)] for center in (before, after))
-    comparison, found = both(base, head, TRACKED)
-    large = [each for each in found if each.large]
+    comparison, points = both(base, head, TRACKED)
+    large = [point for point in points if point.large]
     assert (comparison.verdict if comparison.verdict in CLAIMS else None) is verdict
-    assert [each.moved for each in large] == ([verdict] if verdict else [])
+    assert [point.moved for point in large] == ([verdict] if verdict else [])
     for point in large:
         assert (int(point.first, 16), point.before == 0, point.after == 0, point.ratio) == (
             COMMITS,
@@ -108,12 +110,12 @@ def test_from_and_to_zero(before: float, after: float, verdict: Verdict | None) 
 def test_a_zero_now_and_then_is_no_change() -> None:
     values = [0.0 if at % 3 == 0 else noisy(3.0, at)[0] for at in range(2 * COMMITS)]
     sides = [tracked([value], unit="s") for value in values]
-    comparison, found = both(sides[:COMMITS], sides[COMMITS:], TRACKED)
-    assert (comparison.verdict, found) == (Verdict.UNDECIDED, [])
+    comparison, points = both(sides[:COMMITS], sides[COMMITS:], TRACKED)
+    assert (comparison.verdict, points) == (Verdict.UNDECIDED, [])
 
 
 def test_the_newest_results_alone_make_a_tentative_one() -> None:
     sides = [tracked(noisy(0.0 if at < 9 else 3.0, at), unit="s") for at in range(COMMITS)]
-    (series,) = series_of(history(*(recorded_as(each, TRACKED) for each in sides)), SETTINGS)
+    (series,) = series_of(history(*(recorded_as(side, TRACKED) for side in sides)), SETTINGS)
     (point,) = changes_of(series, SETTINGS)
     assert (point.state, point.large) == ("tentative", True)

@@ -76,8 +76,8 @@ ON_BASE = comparison("failed", base_failure=ERROR)
     ],
 )
 def test_exit_codes(comparisons: list[Comparison], strict: bool, codes: tuple[int, ...], state: str) -> None:
-    found = overall(comparisons, SETTINGS, strict=strict)
-    assert (found.exit_codes, found.state) == (codes, state)
+    summed = overall(comparisons, SETTINGS, strict=strict)
+    assert (summed.exit_codes, summed.state) == (codes, state)
 
 
 def test_a_file_that_cannot_be_imported_fails_a_line_does_not() -> None:
@@ -89,7 +89,7 @@ def test_a_file_that_cannot_be_imported_fails_a_line_does_not() -> None:
 
 
 def test_a_case_counts_once_with_its_most_serious_verdict_that_gates() -> None:
-    found = overall(
+    summed = overall(
         [
             comparison("unchanged", "a"),
             comparison("regressed", "a", "peak_memory"),
@@ -102,13 +102,13 @@ def test_a_case_counts_once_with_its_most_serious_verdict_that_gates() -> None:
         ],
         SETTINGS,
     )
-    assert found.cases == 4
-    assert found.counts == {"regressed": 1, "undecided": 1, "incomparable": 1, "unchanged": 1}
-    assert next(iter(found.counts)) == "regressed"
+    assert summed.cases == 4
+    assert summed.counts == {"regressed": 1, "undecided": 1, "incomparable": 1, "unchanged": 1}
+    assert next(iter(summed.counts)) == "regressed"
 
 
 def test_geomean_is_over_the_time_ratios_that_gate() -> None:
-    found = overall(
+    summed = overall(
         [
             comparison("regressed", "a", ratio=2.0),
             comparison("improved", "b", "wall_time", ratio=0.5),
@@ -119,8 +119,8 @@ def test_geomean_is_over_the_time_ratios_that_gate() -> None:
         ],
         SETTINGS,
     )
-    assert found.geomean is not None
-    center, low, high, n = found.geomean
+    assert summed.geomean is not None
+    center, low, high, n = summed.geomean
     assert center == pytest.approx(1.0)
     assert low < 1 < high
     assert n == 2
@@ -128,7 +128,7 @@ def test_geomean_is_over_the_time_ratios_that_gate() -> None:
 
 
 def test_noise_floor_and_smallest_detectable_regression_are_medians() -> None:
-    found = overall(
+    summed = overall(
         [
             comparison("unchanged", "a", noise=0.004, min_detectable=1.055),
             comparison("unchanged", "b", noise=0.006, min_detectable=1.06),
@@ -138,10 +138,10 @@ def test_noise_floor_and_smallest_detectable_regression_are_medians() -> None:
         ],
         SETTINGS,
     )
-    assert found.noise_floor == (0.006, 0.03, "c")
-    assert found.min_detectable == pytest.approx(0.06)
+    assert summed.noise_floor == (0.006, 0.03, "c")
+    assert summed.min_detectable == pytest.approx(0.06)
 
 
 def test_without_a_test_there_is_no_noise_floor() -> None:
-    found = overall([comparison("unchanged", exact=True)], SETTINGS)
-    assert (found.noise_floor, found.min_detectable) == (None, None)
+    summed = overall([comparison("unchanged", exact=True)], SETTINGS)
+    assert (summed.noise_floor, summed.min_detectable) == (None, None)

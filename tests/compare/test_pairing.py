@@ -15,20 +15,20 @@ from .rounds import SETTINGS, benchmark, broken, known, one, rounds, scaled
 
 def test_a_renamed_benchmark_is_gone_and_new() -> None:
     old, new = rounds("ops.cudatime_old", gpu_time=scaled(1e-3)), rounds("ops.cudatime_new", gpu_time=scaled(1e-3))
-    found = compare(old, new, None, SETTINGS)
-    assert [(each.case.name, each.verdict) for each in found] == [
+    comparisons = compare(old, new, None, SETTINGS)
+    assert [(comparison.case.name, comparison.verdict) for comparison in comparisons] == [
         ("ops.cudatime_new", Verdict.NEW),
         ("ops.cudatime_old", Verdict.GONE),
     ]
-    assert all(each.ratio is None for each in found)
-    assert found[0].head is not None
-    assert found[1].base is not None
+    assert all(comparison.ratio is None for comparison in comparisons)
+    assert comparisons[0].head is not None
+    assert comparisons[1].base is not None
 
 
 def test_a_new_benchmark_that_fails_has_failed() -> None:
-    found = one([], broken())
-    assert (found.verdict, found.reasons[0]) == (Verdict.FAILED, "new")
-    assert found.head_failure is not None
+    comparison = one([], broken())
+    assert (comparison.verdict, comparison.reasons[0]) == (Verdict.FAILED, "new")
+    assert comparison.head_failure is not None
     assert one(broken(), []).verdict is Verdict.GONE
     assert one([], broken("skipped")).verdict is Verdict.SKIPPED
 
@@ -62,8 +62,8 @@ def renamed(
         benchmark(name, **{"version": "2", "declared": {"was": was}, **changes}),
     )
     base, head = rounds(old, gpu_time=scaled(1e-3)), rounds(name, gpu_time=scaled(2e-3))
-    (found,) = compare(base, head, known(after), SETTINGS, known(before))
-    return found
+    (comparison,) = compare(base, head, known(after), SETTINGS, known(before))
+    return comparison
 
 
 @pytest.mark.parametrize(
@@ -77,16 +77,16 @@ def renamed(
     ],
 )
 def test_a_benchmark_that_says_how_it_was_called_is_compared(was: object, old: str) -> None:
-    found = renamed(was, old=old)
-    assert (found.case.name, found.verdict) == ("ops.Fast.cudatime_add", Verdict.REGRESSED)
-    assert found.ratio == pytest.approx(2)
-    assert found.reasons == (f"renamed: {old} on the base",)
+    comparison = renamed(was, old=old)
+    assert (comparison.case.name, comparison.verdict) == ("ops.Fast.cudatime_add", Verdict.REGRESSED)
+    assert comparison.ratio == pytest.approx(2)
+    assert comparison.reasons == (f"renamed: {old} on the base",)
 
 
 def test_a_renamed_benchmark_is_found_by_the_rounds_alone() -> None:
     base, head = rounds("ops.cudatime_old", gpu_time=scaled(1e-3)), rounds("ops.cudatime_new", gpu_time=scaled(1e-3))
-    found = one(base, head, benchmark("ops.cudatime_new", declared={"was": "ops.cudatime_old"}))
-    assert (found.case.name, found.verdict) == ("ops.cudatime_new", Verdict.UNCHANGED)
+    comparison = one(base, head, benchmark("ops.cudatime_new", declared={"was": "ops.cudatime_old"}))
+    assert (comparison.case.name, comparison.verdict) == ("ops.cudatime_new", Verdict.UNCHANGED)
 
 
 def test_a_renamed_benchmark_is_held_to_its_parameters_and_sampling() -> None:
@@ -103,10 +103,12 @@ def test_a_renamed_benchmark_is_held_to_its_parameters_and_sampling() -> None:
     )
     base = rounds("ops.cudatime_old", params=["64", "'fp16'"], gpu_time=scaled(1e-3))
     head = [
-        each for n in ("64", "128") for each in rounds("ops.cudatime_new", params=["'fp16'", n], gpu_time=scaled(1e-3))
+        round
+        for n in ("64", "128")
+        for round in rounds("ops.cudatime_new", params=["'fp16'", n], gpu_time=scaled(1e-3))
     ]
-    found = compare(base, head, known(new), SETTINGS, known(old))
-    assert [(str(each.case), each.verdict) for each in found] == [
+    comparisons = compare(base, head, known(new), SETTINGS, known(old))
+    assert [(str(comparison.case), comparison.verdict) for comparison in comparisons] == [
         ("ops.cudatime_new('fp16', 64)", Verdict.UNCHANGED),
         ("ops.cudatime_new('fp16', 128)", Verdict.NEW),
     ]
@@ -138,9 +140,9 @@ def test_a_rename_that_is_none_is_gone_and_new(was: object, verdicts: dict[str, 
     if beside == "other on head":
         after["other"] = side["other"]
         definitions.append(benchmark("other", **claim))
-    base, head = ([each for own in part.values() for each in own] for part in (before, after))
-    found = compare(base, head, known(*definitions), SETTINGS, known(*(benchmark(name) for name in before)))
-    assert {each.case.name: str(each.verdict) for each in found} == verdicts
+    base, head = ([round for own in part.values() for round in own] for part in (before, after))
+    comparisons = compare(base, head, known(*definitions), SETTINGS, known(*(benchmark(name) for name in before)))
+    assert {comparison.case.name: str(comparison.verdict) for comparison in comparisons} == verdicts
 
 
 # -- not measured alike ------------------------------------------------------------------------------------------------
@@ -159,12 +161,12 @@ def test_a_rename_that_is_none_is_gone_and_new(was: object, verdicts: dict[str, 
 )
 def test_a_benchmark_that_is_not_the_same_is_incomparable(changes: dict[str, Any], reason: str) -> None:
     base, head = rounds(gpu_time=scaled(1e-3)), rounds(gpu_time=scaled(2e-3))
-    (found,) = compare(base, head, known(benchmark(**changes)), SETTINGS, known(benchmark()))
-    assert found.verdict is Verdict.INCOMPARABLE
-    assert found.reasons == (reason,)
-    assert (found.ratio, found.p) == (None, None)
-    assert found.base is not None
-    assert found.head is not None
+    (comparison,) = compare(base, head, known(benchmark(**changes)), SETTINGS, known(benchmark()))
+    assert comparison.verdict is Verdict.INCOMPARABLE
+    assert comparison.reasons == (reason,)
+    assert (comparison.ratio, comparison.p) == (None, None)
+    assert comparison.base is not None
+    assert comparison.head is not None
 
 
 @pytest.mark.parametrize(
@@ -179,16 +181,16 @@ def test_the_code_that_is_used_tells_and_not_its_text(head: dict[str, str], file
     side = rounds(gpu_time=scaled(1e-3))
     before = replace(benchmark(version="1"), uses={"ops.py": "a", "helper.py": "b"})
     after = replace(benchmark(version="2"), uses=head)
-    (found,) = compare(side, side, known(after), SETTINGS, known(before))
+    (comparison,) = compare(side, side, known(after), SETTINGS, known(before))
     words = f"the code of the benchmark differs between the sides: {files}"
-    assert found.reasons == ((words,) if files else ())
-    assert found.verdict is (Verdict.INCOMPARABLE if files else Verdict.UNCHANGED)
+    assert comparison.reasons == ((words,) if files else ())
+    assert comparison.verdict is (Verdict.INCOMPARABLE if files else Verdict.UNCHANGED)
 
 
 def test_what_is_declared_about_anything_but_sampling_may_differ() -> None:
     side = rounds(gpu_time=scaled(1e-3))
-    (found,) = compare(side, side, known(benchmark(declared={"tags": ["core"]})), SETTINGS, known(benchmark()))
-    assert found.verdict is Verdict.UNCHANGED
+    (comparison,) = compare(side, side, known(benchmark(declared={"tags": ["core"]})), SETTINGS, known(benchmark()))
+    assert comparison.verdict is Verdict.UNCHANGED
 
 
 @pytest.mark.parametrize(
@@ -203,10 +205,12 @@ def test_what_is_declared_about_anything_but_sampling_may_differ() -> None:
 )
 def test_rounds_of_another_protocol_are_incomparable(field: str, value: Any) -> None:
     base = rounds(gpu_time=scaled(1e-3), wall_time=scaled(1e-3))
-    head = [replace(each, protocol=replace(each.protocol or Protocol("gpu_time"), **{field: value})) for each in base]
-    found = one(base, head)
-    assert found.verdict is Verdict.INCOMPARABLE
-    assert found.reasons[0].startswith(f"different protocol ({field}): ")
+    head = [
+        replace(round, protocol=replace(round.protocol or Protocol("gpu_time"), **{field: value})) for round in base
+    ]
+    comparison = one(base, head)
+    assert comparison.verdict is Verdict.INCOMPARABLE
+    assert comparison.reasons[0].startswith(f"different protocol ({field}): ")
     mixed = one([*base[:3], *head[3:]], base)
     assert mixed.verdict is Verdict.INCOMPARABLE
 
@@ -227,8 +231,8 @@ def test_parameters_are_matched_by_value() -> None:
     definitions = [
         known(benchmark(params=[values], param_names=["n"])) for values in (["1024", "256", "64"], ["64", "256"])
     ]
-    found = compare(base, head, definitions[0], SETTINGS, definitions[1])
-    assert [(each.case.params, each.verdict) for each in found] == [
+    comparisons = compare(base, head, definitions[0], SETTINGS, definitions[1])
+    assert [(comparison.case.params, comparison.verdict) for comparison in comparisons] == [
         (("1024",), Verdict.NEW),
         (("256",), Verdict.UNCHANGED),
         (("64",), Verdict.UNCHANGED),
@@ -238,12 +242,12 @@ def test_parameters_are_matched_by_value() -> None:
 def test_parameters_in_another_order_are_matched_by_name() -> None:
     base = rounds(params=["64", "'fp16'"], gpu_time=scaled(1e-3))
     head = rounds(params=["'fp16'", "64"], gpu_time=scaled(2e-3))
-    (found,) = compare(
+    (comparison,) = compare(
         base,
         head,
         known(benchmark(params=[["'fp16'"], ["64"]], param_names=["dtype", "n"])),
         SETTINGS,
         known(benchmark(params=[["64"], ["'fp16'"]], param_names=["n", "dtype"])),
     )
-    assert found.case == Case("ops.cudatime_add", ("'fp16'", "64"))
-    assert found.verdict is Verdict.REGRESSED
+    assert comparison.case == Case("ops.cudatime_add", ("'fp16'", "64"))
+    assert comparison.verdict is Verdict.REGRESSED

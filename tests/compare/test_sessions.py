@@ -18,7 +18,7 @@ MS = 1e-3
 def recorded(*sessions: tuple[str, float], side: str = "base") -> list[Round]:
     """Five quiet rounds of each session, at its level."""
     return [
-        replace(each, run=run, side=side) for run, level in sessions for each in rounds(gpu_time=scaled(level * MS))
+        replace(round, run=run, side=side) for run, level in sessions for round in rounds(gpu_time=scaled(level * MS))
     ]
 
 
@@ -27,26 +27,26 @@ def compared(base: Sequence[tuple[str, float]], head: Sequence[tuple[str, float]
 
 
 def test_one_session_a_side_claims_no_change_and_says_why() -> None:
-    found = compared([("a", 1.0)], [("b", 1.26)])
-    assert (found.verdict, found.sessions, found.alone) == (Verdict.UNDECIDED, (1, 1), True)
-    assert found.ratio == pytest.approx(1.26)
-    assert found.reasons == (
+    comparison = compared([("a", 1.0)], [("b", 1.26)])
+    assert (comparison.verdict, comparison.sessions, comparison.alone) == (Verdict.UNDECIDED, (1, 1), True)
+    assert comparison.ratio == pytest.approx(1.26)
+    assert comparison.reasons == (
         "each side was measured in one session, not in the same: sessions may differ for other reasons",
     )
-    assert (found.unconfirmed, found.exit_code()) == (True, 4), "what looks worse and is not told is no pass"
+    assert (comparison.unconfirmed, comparison.exit_code()) == (True, 4), "what looks worse and is not told is no pass"
     assert compared([("a", 1.26)], [("b", 1.0)]).exit_code() == 0
 
 
 def test_one_session_a_side_that_agree_are_unchanged_and_could_have_told_nothing() -> None:
-    found = compared([("a", 1.0)], [("b", 1.0)])
-    assert (found.verdict, found.exit_code()) == (Verdict.UNCHANGED, 0)
-    assert found.min_detectable is None
-    assert finer([found], SETTINGS) is None
+    comparison = compared([("a", 1.0)], [("b", 1.0)])
+    assert (comparison.verdict, comparison.exit_code()) == (Verdict.UNCHANGED, 0)
+    assert comparison.min_detectable is None
+    assert finer([comparison], SETTINGS) is None
 
 
 def test_a_session_that_measured_both_sides_tells_by_itself() -> None:
-    found = compared([("a", 1.0)], [("a", 1.26)])
-    assert (found.verdict, found.sessions, found.reasons) == (Verdict.REGRESSED, None, ())
+    comparison = compared([("a", 1.0)], [("a", 1.26)])
+    assert (comparison.verdict, comparison.sessions, comparison.reasons) == (Verdict.REGRESSED, None, ())
     apart = compared([("a", 1.0), ("b", 1.3)], [("a", 1.0), ("c", 0.7)])
     assert apart.verdict is Verdict.UNCHANGED
     assert apart.base is not None
@@ -58,22 +58,22 @@ def test_a_session_that_measured_both_sides_tells_by_itself() -> None:
 def test_several_sessions_against_one_claim_nothing() -> None:
     """Sessions of the base that happen to agree do not show what the head's was like."""
     for levels in ((1.0, 1.26, 1.02), (1.0, 1.003, 0.998)):
-        found = compared([(str(at), level) for at, level in enumerate(levels)], [("h", 1.26)])
-        assert (found.verdict, found.sessions) == (Verdict.UNDECIDED, (3, 1))
-        assert found.base is not None
-        assert found.base.n == 3
-        assert "the head was measured in one session, the other side in 3" in found.reasons[-1]
+        comparison = compared([(str(at), level) for at, level in enumerate(levels)], [("h", 1.26)])
+        assert (comparison.verdict, comparison.sessions) == (Verdict.UNDECIDED, (3, 1))
+        assert comparison.base is not None
+        assert comparison.base.n == 3
+        assert "the head was measured in one session, the other side in 3" in comparison.reasons[-1]
     assert compared([("a", 1.0)], [("b", 1.3), ("c", 1.31)]).reasons[-1].startswith("the base was measured in one")
 
 
 def test_of_several_sessions_a_side_each_is_one_value() -> None:
     quiet = [(word, level) for word, level in zip("abcd", (1.0, 1.003, 0.998, 1.001), strict=True)]
     slower = [(word * 2, 1.26 * level) for word, level in quiet]
-    found = compared(quiet, slower)
-    assert (found.verdict, found.sessions) == (Verdict.REGRESSED, (4, 4))
-    assert found.head is not None
-    assert found.head.n == 4
-    assert found.reasons == ("of 4 and 4 sessions, each one value",)
+    comparison = compared(quiet, slower)
+    assert (comparison.verdict, comparison.sessions) == (Verdict.REGRESSED, (4, 4))
+    assert comparison.head is not None
+    assert comparison.head.n == 4
+    assert comparison.reasons == ("of 4 and 4 sessions, each one value",)
     assert compared(quiet, quiet[::-1]).sessions is None, "the same sessions"
     noisy = compared([("a", 1.0), ("b", 1.26), ("c", 1.02)], [("d", 1.26), ("e", 1.22), ("f", 1.0)])
     assert noisy.verdict is Verdict.UNDECIDED
@@ -83,13 +83,16 @@ def test_of_several_sessions_a_side_each_is_one_value() -> None:
 
 def test_one_round_of_each_in_one_session_shows_no_spread() -> None:
     base, head = recorded(("a", 1.0), ("b", 1.0)), recorded(("b", 1.26), ("c", 1.26), side="head")
-    head = [each for at, each in enumerate(head) if at == 0 or each.run == "c"]
+    head = [round for at, round in enumerate(head) if at == 0 or round.run == "c"]
     assert one(base, head).sessions == (2, 2)
 
 
 def test_what_repeats_exactly_needs_no_session() -> None:
     base, head = (
-        [replace(each, run=run) for each in rounds(exact={"peak_memory"}, metric="peak_memory", peak_memory=[size] * 2)]
+        [
+            replace(round, run=run)
+            for round in rounds(exact={"peak_memory"}, metric="peak_memory", peak_memory=[size] * 2)
+        ]
         for run, size in (("a", 2.0**30), ("b", 2.0**31))
     )
     assert (one(base, head).verdict, one(base, head).exact) == (Verdict.REGRESSED, True)
@@ -97,19 +100,19 @@ def test_what_repeats_exactly_needs_no_session() -> None:
 
 def test_a_change_from_zero_is_claimed_of_one_session_no_more_than_another() -> None:
     base, head = (
-        [replace(each, run=run) for each in rounds(metric="value", value=values)]
+        [replace(round, run=run) for round in rounds(metric="value", value=values)]
         for run, values in (("a", [0.0] * 5), ("b", [5.0, 5.1, 5.2, 5.0, 5.1]))
     )
     assert one(base, head).verdict is Verdict.UNDECIDED
-    together = [replace(each, run="a") for each in head]
+    together = [replace(round, run="a") for round in head]
     assert one(base, together).verdict is Verdict.CHANGED
 
 
 @pytest.mark.parametrize("named", ["base", "head", "neither"])
 def test_what_does_not_say_its_session_is_compared_as_ever(named: str) -> None:
     base, head = recorded(("a" * (named == "base"), 1.0)), recorded(("b" * (named == "head"), 1.26), side="head")
-    found = one(base, head)
-    assert (found.verdict, found.sessions) == (Verdict.REGRESSED, None)
+    comparison = one(base, head)
+    assert (comparison.verdict, comparison.sessions) == (Verdict.REGRESSED, None)
 
 
 def test_pairs_are_those_of_one_session() -> None:
@@ -118,19 +121,19 @@ def test_pairs_are_those_of_one_session() -> None:
     def against(run: str, ratio: float) -> list[Round]:
         return [
             replace(
-                each,
+                round,
                 run=run,
                 side="head",
-                against=[Against("wall_time", "base", "c", ratio * (1 + 0.01 * each.order), 1e-4, 9)],
+                against=[Against("wall_time", "base", "c", ratio * (1 + 0.01 * round.order), 1e-4, 9)],
             )
-            for each in rounds(metric="wall_time", wall_time=scaled(MS))
+            for round in rounds(metric="wall_time", wall_time=scaled(MS))
         ]
 
-    base = [replace(each, run="a", side="base") for each in rounds(metric="wall_time", wall_time=scaled(MS))]
-    found = one(base, [*against("a", 0.1), *against("b", 0.7)])
-    assert found.pairs is not None
-    assert (found.pairs.n, found.verdict) == (5, Verdict.REGRESSED)
-    assert found.ratio == pytest.approx(1.107, rel=0.01)
+    base = [replace(round, run="a", side="base") for round in rounds(metric="wall_time", wall_time=scaled(MS))]
+    comparison = one(base, [*against("a", 0.1), *against("b", 0.7)])
+    assert comparison.pairs is not None
+    assert (comparison.pairs.n, comparison.verdict) == (5, Verdict.REGRESSED)
+    assert comparison.ratio == pytest.approx(1.107, rel=0.01)
     assert one(base, against("b", 0.1)).pairs is None
 
 
@@ -138,12 +141,12 @@ def test_what_one_card_has_measured_of_both_sides_in_one_run_is_compared() -> No
     """The other card is slower by more than the head is."""
 
     def on(card: str, run: str, level: float, side: str) -> list[Round]:
-        return [replace(each, facts={"gpu_uuid": card}) for each in recorded((run, level), side=side)]
+        return [replace(round, facts={"gpu_uuid": card}) for round in recorded((run, level), side=side)]
 
     base = [*on("GPU-a", "one", 1.3, "base"), *on("GPU-b", "two", 1.0, "base")]
-    found = one(base, on("GPU-b", "two", 1.2, "head"))
-    assert found.verdict is Verdict.REGRESSED
-    assert found.ratio == pytest.approx(1.2)
+    comparison = one(base, on("GPU-b", "two", 1.2, "head"))
+    assert comparison.verdict is Verdict.REGRESSED
+    assert comparison.ratio == pytest.approx(1.2)
     apart = one(base, on("GPU-b", "three", 1.2, "head"))
     assert apart.verdict is Verdict.INCOMPARABLE
     assert apart.reasons[0].startswith("different device: GPU-a and GPU-b on the base, GPU-b on the head")

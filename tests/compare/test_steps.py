@@ -33,20 +33,20 @@ ADD, MUL = Case("ops.cudatime_add"), Case("ops.cudatime_mul")
 
 def checked(ratio: float, noise: Noise = QUIET, **settings: Any) -> tuple[Check, Comparison]:
     check = Check({ADD: ratio}, Machine(7, noise), replace(SETTINGS, **settings))
-    (found,) = check.in_steps()
-    return check, found
+    (comparison,) = check.in_steps()
+    return check, comparison
 
 
 def rounds_of(check: Check, case: Case, side: str = "head") -> list[int]:
-    return [each.order for each in check.rounds if each.name == case.name and each.side == side]
+    return [round.order for round in check.rounds if round.name == case.name and round.side == side]
 
 
 def test_what_is_unchanged_drops_out_at_the_first_look() -> None:
-    check, found = checked(1.0)
+    check, comparison = checked(1.0)
     assert rounds_of(check, ADD) == list(range(LOOKS[0]))
-    assert (found.verdict, found.reasons) == (Verdict.UNCHANGED, ())
-    assert found.min_detectable is not None
-    assert 1.05 < found.min_detectable < 1.07
+    assert (comparison.verdict, comparison.reasons) == (Verdict.UNCHANGED, ())
+    assert comparison.min_detectable is not None
+    assert 1.05 < comparison.min_detectable < 1.07
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_what_is_unchanged_drops_out_at_the_first_look() -> None:
 )
 def test_a_case_that_is_remembered_as_quiet_is_looked_at_sooner(remembered: Spread, first: int) -> None:
     check = Check({ADD: 1.0, MUL: 1.0}, Machine(7, Noise(round_sd=0.002)), SETTINGS, remembered={str(ADD): remembered})
-    assert [each.verdict for each in check.in_steps()] == [Verdict.UNCHANGED] * 2
+    assert [comparison.verdict for comparison in check.in_steps()] == [Verdict.UNCHANGED] * 2
     assert len(rounds_of(check, ADD)) == first
     assert len(rounds_of(check, MUL)) == LOOKS[0], "nothing is remembered of it"
 
@@ -81,22 +81,22 @@ def test_a_wrong_memory_costs_a_look_and_no_verdict() -> None:
 
 
 def test_what_a_check_saw_is_remembered_by_the_metric_that_scatters_most() -> None:
-    _, found = checked(1.0)
-    assert spreads_of([found]) == {str(ADD): Spread(found.spread, 2 * LOOKS[0] - 2)}
-    assert found.base is not None
-    steadier = replace(found, base=replace(found.base, spread=0.0), head=found.base)
-    assert spreads_of([steadier, found, steadier]) == spreads_of([found])
-    assert spreads_of([replace(found, gates=False), replace(found, p=None)]) == {}
+    _, comparison = checked(1.0)
+    assert spreads_of([comparison]) == {str(ADD): Spread(comparison.spread, 2 * LOOKS[0] - 2)}
+    assert comparison.base is not None
+    steadier = replace(comparison, base=replace(comparison.base, spread=0.0), head=comparison.base)
+    assert spreads_of([steadier, comparison, steadier]) == spreads_of([comparison])
+    assert spreads_of([replace(comparison, gates=False), replace(comparison, p=None)]) == {}
 
 
 @pytest.mark.parametrize(("ratio", "verdict"), [(1.09, Verdict.REGRESSED), (0.9, Verdict.IMPROVED)])
 def test_a_change_is_claimed_on_fresh_rounds_alone(ratio: float, verdict: Verdict) -> None:
-    check, found = checked(ratio)
+    check, comparison = checked(ratio)
     assert rounds_of(check, ADD) == [*range(LOOKS[0]), *range(CONFIRMING, CONFIRMING + FEWEST)]
-    assert (found.verdict, found.reasons) == (verdict, ("confirmed",))
-    assert found.base is not None
-    assert found.base.n == FEWEST
-    assert found.p_adjusted == found.p, "one case is confirmed"
+    assert (comparison.verdict, comparison.reasons) == (verdict, ("confirmed",))
+    assert comparison.base is not None
+    assert comparison.base.n == FEWEST
+    assert comparison.p_adjusted == comparison.p, "one case is confirmed"
 
 
 def test_a_fluke_of_the_screening_is_not_confirmed() -> None:
@@ -105,37 +105,37 @@ def test_a_fluke_of_the_screening_is_not_confirmed() -> None:
     for order in range(steps.next(check).rounds[ADD]):  # type: ignore[union-attr]
         check.measure(ADD, "base", order)
         check.measure(ADD, "head", order)
-    check.rounds = [shifted(each, 1.2) if each.side == "head" else each for each in check.rounds]
+    check.rounds = [shifted(round, 1.2) if round.side == "head" else round for round in check.rounds]
     batch = steps.next(check)
     assert batch == Batch({ADD: FEWEST}, CONFIRMING, "confirming 1 case", afresh=True)
     for order in range(CONFIRMING, CONFIRMING + FEWEST):
         check.measure(ADD, "head", order)
         check.measure(ADD, "base", order)
     assert steps.next(check) is None
-    (found,) = steps.verdicts(check)
-    assert found.verdict is Verdict.UNCHANGED
+    (comparison,) = steps.verdicts(check)
+    assert comparison.verdict is Verdict.UNCHANGED
 
 
 def shifted(round: Round, factor: float) -> Round:
     return replace(
-        round, values={name: replace(each, value=each.value * factor) for name, each in round.values.items()}
+        round, values={name: replace(value, value=value.value * factor) for name, value in round.values.items()}
     )
 
 
 def test_a_noisy_case_is_measured_to_the_last_look() -> None:
-    check, found = checked(1.0, Noise(round_sd=0.12))
-    claimed = found.reasons[:1] == ("confirmed",)
+    check, comparison = checked(1.0, Noise(round_sd=0.12))
+    claimed = comparison.reasons[:1] == ("confirmed",)
     assert not claimed
-    assert found.verdict is Verdict.UNDECIDED
+    assert comparison.verdict is Verdict.UNDECIDED
     assert max(rounds_of(check, ADD)) >= LOOKS[1]
 
 
 def test_an_undecided_case_says_how_many_rounds_would_decide() -> None:
     """With so many more it is decided."""
     check = Check({ADD: 1.0}, Machine(5, Noise(round_sd=0.04)), replace(SETTINGS, budget_s=1.0))
-    (found,) = check.in_steps()
-    assert found.verdict is Verdict.UNDECIDED
-    _, number, *words = found.reasons[-1].split()
+    (comparison,) = check.in_steps()
+    assert comparison.verdict is Verdict.UNDECIDED
+    _, number, *words = comparison.reasons[-1].split()
     assert words == ["rounds", "a", "side", "would", "decide"]
     assert 2 * LOOKS[0] < int(number) < 100
     (after,) = Check({ADD: 1.0}, Machine(6, Noise(round_sd=0.04))).fixed(int(number))
@@ -150,30 +150,37 @@ def test_the_spread_says_how_many_rounds_confirm() -> None:
 
 
 def test_without_time_a_large_change_is_not_claimed() -> None:
-    check, found = checked(1.09, budget_s=1.2)  # visits and four rounds of two sides take 1.0 s
+    check, comparison = checked(1.09, budget_s=1.2)  # visits and four rounds of two sides take 1.0 s
     assert len(rounds_of(check, ADD)) == LOOKS[0]
-    assert (found.verdict, found.reasons[0]) == (Verdict.UNDECIDED, "large, but not confirmed before measuring ended")
-    assert (found.unconfirmed, found.exit_code()) == (True, 4)
+    assert (comparison.verdict, comparison.reasons[0]) == (
+        Verdict.UNDECIDED,
+        "large, but not confirmed before measuring ended",
+    )
+    assert (comparison.unconfirmed, comparison.exit_code()) == (True, 4)
     assert (faster := checked(0.9, budget_s=1.2)[1]).verdict is Verdict.UNDECIDED
     assert (faster.unconfirmed, faster.exit_code()) == (False, 0)
 
 
 def test_critical_cases_come_first_and_what_is_not_reached_says_so() -> None:
     check = Check({MUL: 1.0, ADD: 1.0}, Machine(7, QUIET), replace(SETTINGS, budget_s=1.5), critical={MUL.name})
-    found = {each.case: each for each in check.in_steps()}
+    comparisons = {comparison.case: comparison for comparison in check.in_steps()}
     assert (rounds_of(check, ADD), len(rounds_of(check, MUL))) == ([], LOOKS[0])
-    assert found[MUL].verdict is Verdict.UNCHANGED
+    assert comparisons[MUL].verdict is Verdict.UNCHANGED
     not_begun = "not started: its rounds take longer than the time left"
-    assert (found[ADD].verdict, found[ADD].reasons) == (Verdict.UNDECIDED, (not_begun,))
-    assert (found[ADD].metric.name, found[ADD].unreached, found[ADD].critical) == ("gpu_time", True, False)
+    assert (comparisons[ADD].verdict, comparisons[ADD].reasons) == (Verdict.UNDECIDED, (not_begun,))
+    assert (comparisons[ADD].metric.name, comparisons[ADD].unreached, comparisons[ADD].critical) == (
+        "gpu_time",
+        True,
+        False,
+    )
 
 
 def test_a_critical_case_that_is_not_reached_has_not_passed() -> None:
     check = Check(
         {ADD: 1.0, MUL: 1.0}, Machine(7, QUIET), replace(SETTINGS, budget_s=1.5), critical={ADD.name, MUL.name}
     )
-    found = {each.case: each for each in check.in_steps()}
-    assert [found[case].exit_code() for case in (ADD, MUL)] == [0, 4]
+    comparisons = {comparison.case: comparison for comparison in check.in_steps()}
+    assert [comparisons[case].exit_code() for case in (ADD, MUL)] == [0, 4]
 
 
 def test_with_two_gpus_as_much_again_fits_into_the_budget() -> None:
@@ -185,16 +192,16 @@ def test_with_two_gpus_as_much_again_fits_into_the_budget() -> None:
 
 
 def test_what_is_longer_than_the_time_that_is_left_is_not_begun() -> None:
-    check, found = checked(1.0, budget_s=0.3)
+    check, comparison = checked(1.0, budget_s=0.3)
     assert check.rounds == []
-    assert found.reasons == ("not started: its rounds take longer than the time left",)
+    assert comparison.reasons == ("not started: its rounds take longer than the time left",)
 
 
 def test_a_case_that_is_too_long_leaves_the_time_to_those_after_it() -> None:
     long = {ADD: 4.0}
     check = Check({ADD: 1.0, MUL: 1.0}, Machine(7, QUIET), replace(SETTINGS, budget_s=14.0), longer=long)
-    found = {each.case: each.verdict for each in check.in_steps()}
-    assert (found, check.now_s <= 14.0) == ({ADD: Verdict.UNDECIDED, MUL: Verdict.UNCHANGED}, True)
+    verdicts = {comparison.case: comparison.verdict for comparison in check.in_steps()}
+    assert (verdicts, check.now_s <= 14.0) == ({ADD: Verdict.UNDECIDED, MUL: Verdict.UNCHANGED}, True)
 
 
 @pytest.mark.parametrize(("budget_s", "reached"), [(20.0, 12), (40.0, 28), (200.0, 100)])
@@ -202,9 +209,9 @@ def test_a_budget_that_is_too_short_for_the_visits_covers_the_front_of_the_suite
     """A hundred cases of 0.2 s a visit and of 0.8 s a look."""
     cases = {Case(f"ops.cudatime_{number:03}"): 1.0 for number in range(100)}
     check = Check(cases, Machine(7, QUIET), replace(SETTINGS, budget_s=budget_s))
-    found = check.in_steps()
+    comparisons = check.in_steps()
     assert check.now_s <= budget_s + 1e-9
-    done = [each.case for each in found if not each.unreached]
+    done = [comparison.case for comparison in comparisons if not comparison.unreached]
     assert done == list(cases)[: len(done)]
     assert len(done) >= reached
 
@@ -213,15 +220,15 @@ def test_a_suite_that_is_slow_to_visit_is_measured_by_what_its_rounds_take() -> 
     """It compiles for ten seconds, once."""
     cases = {Case(f"ops.cudatime_{number}"): 1.0 for number in range(5)}
     check = Check(cases, Machine(7, QUIET), replace(SETTINGS, budget_s=120.0), visit_s=10.0)
-    assert not any(each.unreached for each in check.in_steps())
+    assert not any(comparison.unreached for comparison in check.in_steps())
 
 
 def test_what_is_farthest_from_unchanged_is_confirmed_first() -> None:
     """In the order of the suite MUL would come first; there is time to confirm one."""
     check = Check({MUL: 1.15, ADD: 20.0}, Machine(7, QUIET), replace(SETTINGS, budget_s=3.6))
-    found = {each.case: each for each in check.in_steps()}
-    assert (found[ADD].verdict, found[MUL].verdict) == (Verdict.REGRESSED, Verdict.UNDECIDED)
-    assert found[MUL].unconfirmed
+    comparisons = {comparison.case: comparison for comparison in check.in_steps()}
+    assert (comparisons[ADD].verdict, comparisons[MUL].verdict) == (Verdict.REGRESSED, Verdict.UNDECIDED)
+    assert comparisons[MUL].unconfirmed
 
 
 def test_it_says_how_long_the_whole_would_take() -> None:
@@ -241,10 +248,10 @@ def test_the_time_that_confirming_takes_is_kept_back() -> None:
     """MUL would need more rounds, but there is time for the confirmation of ADD only."""
     noise = {ADD: QUIET, MUL: Noise(round_sd=0.1)}
     check = Check({ADD: 1.09, MUL: 1.0}, Machine(7, QUIET), replace(SETTINGS, budget_s=3.4), noise=noise)
-    found = {each.case: each for each in check.in_steps()}
-    assert found[ADD].verdict is Verdict.REGRESSED
+    comparisons = {comparison.case: comparison for comparison in check.in_steps()}
+    assert comparisons[ADD].verdict is Verdict.REGRESSED
     assert len(rounds_of(check, MUL)) == LOOKS[0]
-    assert found[MUL].verdict is Verdict.UNDECIDED
+    assert comparisons[MUL].verdict is Verdict.UNDECIDED
 
 
 @dataclass
@@ -275,9 +282,9 @@ def exact(value: float, unit: str) -> Measured:
 
 def test_bytes_need_no_confirmation_and_counters_explain_a_confirmed_time() -> None:
     own = known(benchmark(ADD.name))
-    found = SoFar({"base": own, "head": own}, {"base": [ADD], "head": [ADD]})
+    so_far = SoFar({"base": own, "head": own}, {"base": [ADD], "head": [ADD]})
     steps = CheckSteps(Settings(), lambda: 0.0)
-    while (batch := steps.next(found)) is not None:
+    while (batch := steps.next(so_far)) is not None:
         for index in range(batch.rounds[ADD]):
             for side, factor in (("base", 1.0), ("head", 1.1)):
                 order = batch.first + index
@@ -286,8 +293,8 @@ def test_bytes_need_no_confirmation_and_counters_explain_a_confirmed_time() -> N
                     values["peak_memory"] = exact(2.0**24 * (1 if side == "base" else 1.2), "B")
                 if order == 0:
                     values["launches"] = exact(3 if side == "base" else 5, "count")
-                found.rounds.append(one_round(ADD.name, side, order, **values))
-    by_metric = {each.metric.name: each for each in steps.verdicts(found)}
+                so_far.rounds.append(one_round(ADD.name, side, order, **values))
+    by_metric = {comparison.metric.name: comparison for comparison in steps.verdicts(so_far)}
     assert by_metric["gpu_time"].reasons == ("confirmed", "kernel launches 3 -> 5 a call")
     memory = by_metric["peak_memory"]
     assert (memory.verdict, memory.exact, memory.reasons) == (Verdict.REGRESSED, True, ())
@@ -305,30 +312,32 @@ def test_what_gates_nothing_is_claimed_on_fresh_rounds_too(
     again: float, verdict: Verdict, reasons: tuple[str, ...]
 ) -> None:
     own = known(benchmark(ADD.name))
-    found = SoFar({"base": own, "head": own}, {"base": [ADD], "head": [ADD]})
+    so_far = SoFar({"base": own, "head": own}, {"base": [ADD], "head": [ADD]})
     steps = CheckSteps(Settings(), lambda: 0.0)
     batches = []
-    while (batch := steps.next(found)) is not None:
+    while (batch := steps.next(so_far)) is not None:
         batches.append(batch)
         for order in range(batch.first, batch.first + batch.rounds[ADD]):
             wiggle = WIGGLE[order % 6]
             for side, factor in (("base", 1.0), ("head", again if batch.afresh else 1.5)):
                 values = {"gpu_time": timed(1e-3 * wiggle), "host_time": timed(1e-4 * factor * wiggle)}
-                found.rounds.append(one_round(ADD.name, side, order, **values))
+                so_far.rounds.append(one_round(ADD.name, side, order, **values))
     assert batches[1:] == [Batch({ADD: FEWEST}, CONFIRMING, "confirming 1 case", afresh=True)]
-    by_metric = {each.metric.name: each for each in steps.verdicts(found)}
+    by_metric = {comparison.metric.name: comparison for comparison in steps.verdicts(so_far)}
     assert by_metric["gpu_time"].verdict is Verdict.UNCHANGED
     assert (by_metric["host_time"].verdict, by_metric["host_time"].reasons) == (verdict, reasons)
 
 
 def test_what_gates_nothing_is_not_claimed_where_there_is_no_time_to_confirm_it() -> None:
     own = known(benchmark(ADD.name))
-    found = SoFar({"base": own, "head": own}, {"base": [ADD], "head": [ADD]})
+    so_far = SoFar({"base": own, "head": own}, {"base": [ADD], "head": [ADD]})
     for order, wiggle in enumerate(WIGGLE[: LOOKS[0]]):
         for side, factor in (("base", 1.0), ("head", 1.5)):
             values = {"gpu_time": timed(1e-3 * wiggle), "host_time": timed(1e-4 * factor * wiggle)}
-            found.rounds.append(one_round(ADD.name, side, order, **values))
-    by_metric = {each.metric.name: each for each in CheckSteps(Settings(), lambda: 0.0).verdicts(found)}
+            so_far.rounds.append(one_round(ADD.name, side, order, **values))
+    by_metric = {
+        comparison.metric.name: comparison for comparison in CheckSteps(Settings(), lambda: 0.0).verdicts(so_far)
+    }
     assert by_metric["host_time"].verdict is Verdict.UNDECIDED
     assert by_metric["host_time"].reasons == ("large, but not confirmed before measuring ended",)
 
@@ -336,28 +345,28 @@ def test_what_gates_nothing_is_not_claimed_where_there_is_no_time_to_confirm_it(
 def test_a_case_that_has_failed_before_is_tried_on_the_other_side() -> None:
     own = known(benchmark(ADD.name))
     failed = Round(ADD.name, [], "head", 0, failure=Failure("error", "ValueError: no"))
-    found = SoFar({"base": own, "head": own}, {"base": [ADD], "head": [ADD]}, [failed])
+    so_far = SoFar({"base": own, "head": own}, {"base": [ADD], "head": [ADD]}, [failed])
     steps = CheckSteps(Settings(), lambda: 0.0)
-    assert steps.next(found) == Batch({ADD: LOOKS[0]})
-    found.rounds.append(one_round(ADD.name, "base", 0, gpu_time=timed(1e-3)))
-    assert steps.next(found) is None
-    (comparison,) = steps.verdicts(found)
+    assert steps.next(so_far) == Batch({ADD: LOOKS[0]})
+    so_far.rounds.append(one_round(ADD.name, "base", 0, gpu_time=timed(1e-3)))
+    assert steps.next(so_far) is None
+    (comparison,) = steps.verdicts(so_far)
     assert (comparison.verdict, comparison.base_failure) == (Verdict.FAILED, None)
 
 
 def test_a_renamed_benchmark_is_one_case_under_two_names() -> None:
     old, new = benchmark("ops.cudatime_old"), benchmark("ops.cudatime_new", declared={"was": "ops.cudatime_old"})
     cases = {"base": [Case(old.name)], "head": [Case(new.name)]}
-    found = SoFar({"base": known(old), "head": known(new)}, cases)
+    so_far = SoFar({"base": known(old), "head": known(new)}, cases)
     steps = CheckSteps(Settings(), lambda: 0.0)
-    batch = steps.next(found)
+    batch = steps.next(so_far)
     assert batch is not None
     assert set(batch.rounds) == {Case(old.name), Case(new.name)}
     for order in range(LOOKS[0]):
         for side, name in (("base", old.name), ("head", new.name)):
-            found.rounds.append(one_round(name, side, order, gpu_time=timed(1e-3 * (1 + order / 1000))))
-    assert steps.next(found) is None
-    (comparison,) = steps.verdicts(found)
+            so_far.rounds.append(one_round(name, side, order, gpu_time=timed(1e-3 * (1 + order / 1000))))
+    assert steps.next(so_far) is None
+    (comparison,) = steps.verdicts(so_far)
     assert (comparison.case, comparison.verdict) == (Case(new.name), Verdict.UNCHANGED)
 
 
@@ -376,9 +385,9 @@ def test_error_rates(change: float, verdict: str, least: float) -> None:
 
 def test_what_is_extreme_is_confirmed_by_few_rounds_and_what_scatters_is_not_taken_for_it() -> None:
     """A small seeded part of `python -m tests.simulator --extreme`."""
-    assert all(each.few and each.claimed for each in looked_at(2.0, 10, Noise(), seed=3))
-    assert not any(each.few for each in looked_at(1.0, 30, Noise(0.3), seed=3))
-    assert not any(each.few for each in looked_at(1.5, 10, Noise(), seed=3)), "large, and not extreme"
+    assert all(look.few and look.claimed for look in looked_at(2.0, 10, Noise(), seed=3))
+    assert not any(look.few for look in looked_at(1.0, 30, Noise(0.3), seed=3))
+    assert not any(look.few for look in looked_at(1.5, 10, Noise(), seed=3)), "large, and not extreme"
 
 
 @pytest.mark.parametrize(
@@ -388,14 +397,14 @@ def test_what_is_extreme_is_confirmed_by_few_rounds_and_what_scatters_is_not_tak
 )
 def test_what_gates_nothing_gets_a_few_pairs_more_where_they_decide(pair_sd: float, pairs: int) -> None:
     own = known(benchmark(ADD.name))
-    found = SoFar({"base": own, "head": own}, {"base": [ADD], "head": [ADD]})
+    so_far = SoFar({"base": own, "head": own}, {"base": [ADD], "head": [ADD]})
     steps = CheckSteps(Settings(), lambda: 0.0)
-    while (batch := steps.next(found)) is not None:
+    while (batch := steps.next(so_far)) is not None:
         assert not batch.afresh
         for order in range(batch.first, batch.first + batch.rounds[ADD]):
             log_ratio = pair_sd * (-1) ** (order // 2 + order)
             values = {"gpu_time": timed(1e-3), "host_time": timed(1e-4)}
             base, head = (one_round(ADD.name, side, order, **values) for side in ("base", "head"))
             beside = Against("host_time", "base", "", log_ratio, 0.001, 40, f"zygote {order % 2}")
-            found.rounds += [base, replace(head, against=[beside])]
-    assert len(found.rounds) == 2 * pairs
+            so_far.rounds += [base, replace(head, against=[beside])]
+    assert len(so_far.rounds) == 2 * pairs

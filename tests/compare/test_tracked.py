@@ -31,20 +31,20 @@ def test_the_declared_direction_counts() -> None:
 
 
 def test_one_value_is_one_value() -> None:
-    found = one(tracked([0.91], "s"), tracked([1.35], "s"))
-    assert found.verdict is Verdict.UNDECIDED
-    assert found.reasons == ("n = 1 on the base and the head",)
-    assert found.ratio == pytest.approx(1.35 / 0.91)
-    assert (found.p, found.low, found.noise) == (None, None, None)
+    comparison = one(tracked([0.91], "s"), tracked([1.35], "s"))
+    assert comparison.verdict is Verdict.UNDECIDED
+    assert comparison.reasons == ("n = 1 on the base and the head",)
+    assert comparison.ratio == pytest.approx(1.35 / 0.91)
+    assert (comparison.p, comparison.low, comparison.noise) == (None, None, None)
 
 
 def test_a_number_tracked_in_setup_cache_is_one_value_however_many_rounds_repeat_it() -> None:
     declared = benchmark("ops.track_x", metric="value", setup_cache_key="ops:5")
-    found = one(tracked([0.91] * 5, "s"), tracked([1.35] * 5, "s"), declared)
-    assert found.verdict is Verdict.UNDECIDED
-    assert found.reasons[0] == "n = 1 on the base and the head"
-    assert found.base is not None
-    assert found.base.n == 1
+    comparison = one(tracked([0.91] * 5, "s"), tracked([1.35] * 5, "s"), declared)
+    assert comparison.verdict is Verdict.UNDECIDED
+    assert comparison.reasons[0] == "n = 1 on the base and the head"
+    assert comparison.base is not None
+    assert comparison.base.n == 1
     varied = one(tracked(scaled(0.91), "s"), tracked(scaled(1.35), "s"), declared)
     assert varied.verdict is Verdict.REGRESSED
 
@@ -54,14 +54,14 @@ def test_two_equal_whole_numbers_are_no_proof_that_there_is_no_noise() -> None:
     dice = random.Random(1)
     base, head = (
         [
-            replace(each, params=[str(at)])
+            replace(round, params=[str(at)])
             for at in range(60)
-            for each in tracked([9.0 + dice.randrange(2) for _ in "ab"])
+            for round in tracked([9.0 + dice.randrange(2) for _ in "ab"])
         ]
         for _ in ("base", "head")
     )
-    found = compare(base, head, None, SETTINGS)
-    assert {each.verdict for each in found} <= {Verdict.UNDECIDED, Verdict.UNCHANGED}
+    comparisons = compare(base, head, None, SETTINGS)
+    assert {comparison.verdict for comparison in comparisons} <= {Verdict.UNDECIDED, Verdict.UNCHANGED}
     assert one(tracked([9.0] * 2), tracked([9.0] * 2)).verdict is Verdict.UNCHANGED
     assert one(tracked([9.0] * 2), tracked([10.0] * 2)).verdict is Verdict.UNDECIDED
     assert one(tracked([9.0] * 5), tracked([10.0] * 5)).verdict is Verdict.CHANGED
@@ -85,8 +85,8 @@ def test_a_tracked_number_that_says_it_is_exact_needs_no_second_round() -> None:
     ],
 )
 def test_zeros_have_no_ratio(base: list[float], head: list[float], verdict: Verdict, reason: str) -> None:
-    found = one(tracked(base, "s"), tracked(head, "s"))
-    assert (found.verdict, found.reasons, found.ratio) == (verdict, (reason,), None)
+    comparison = one(tracked(base, "s"), tracked(head, "s"))
+    assert (comparison.verdict, comparison.reasons, comparison.ratio) == (verdict, (reason,), None)
 
 
 @pytest.mark.parametrize(
@@ -98,12 +98,12 @@ def test_zeros_have_no_ratio(base: list[float], head: list[float], verdict: Verd
     ],
 )
 def test_values_that_are_none(bad: float, verdict: Verdict, message: str) -> None:
-    found = one(tracked(scaled(1.0), "s"), tracked([bad] * 5, "s"))
-    assert found.verdict is verdict
-    assert found.head_failure is not None
-    assert found.head_failure.message == message
-    assert found.base_failure is None
-    assert (found.ratio, found.head) == (None, None)
+    comparison = one(tracked(scaled(1.0), "s"), tracked([bad] * 5, "s"))
+    assert comparison.verdict is verdict
+    assert comparison.head_failure is not None
+    assert comparison.head_failure.message == message
+    assert comparison.base_failure is None
+    assert (comparison.ratio, comparison.head) == (None, None)
     some = one(tracked(scaled(1.0), "s"), tracked([*scaled(1.0)[:4], bad], "s"))
     assert some.verdict is Verdict.UNCHANGED
     assert some.head is not None
@@ -112,16 +112,16 @@ def test_values_that_are_none(bad: float, verdict: Verdict, message: str) -> Non
 
 
 def test_too_few_values_are_none() -> None:
-    found = one(tracked(scaled(1.0), "s"), tracked([1.0, 1.0, 1.0, math.inf, math.nan], "s"))
-    assert found.verdict is Verdict.FAILED
-    assert found.head_failure is not None
-    assert found.head_failure.message == "NaN value in 1 of 5 rounds; infinite value in 1 of 5 rounds"
+    comparison = one(tracked(scaled(1.0), "s"), tracked([1.0, 1.0, 1.0, math.inf, math.nan], "s"))
+    assert comparison.verdict is Verdict.FAILED
+    assert comparison.head_failure is not None
+    assert comparison.head_failure.message == "NaN value in 1 of 5 rounds; infinite value in 1 of 5 rounds"
 
 
 def test_identical_rounds_are_said_to_be_so() -> None:
-    found = one(rounds(gpu_time=[100e-6] * 2), rounds(gpu_time=[110e-6] * 2))
-    assert found.verdict is Verdict.REGRESSED
-    assert found.reasons == ("all rounds of a side gave the same value",)
+    comparison = one(rounds(gpu_time=[100e-6] * 2), rounds(gpu_time=[110e-6] * 2))
+    assert comparison.verdict is Verdict.REGRESSED
+    assert comparison.reasons == ("all rounds of a side gave the same value",)
 
 
 def test_ties_of_a_coarse_clock_claim_nothing() -> None:
@@ -129,18 +129,18 @@ def test_ties_of_a_coarse_clock_claim_nothing() -> None:
 
     def coarse(value: float, calls: int) -> list[Round]:
         timed = rounds(gpu_time=[value] * 5, protocol={"calls": calls})
-        return [replace(each, facts={"clock_step_s": 32e-6}) for each in timed]
+        return [replace(round, facts={"clock_step_s": 32e-6}) for round in timed]
 
-    found = one(coarse(320e-6, 1), coarse(352e-6, 1))
-    assert found.verdict is Verdict.UNDECIDED
-    assert found.reasons[0].startswith("difference under two steps of the clock, 64 us")
+    comparison = one(coarse(320e-6, 1), coarse(352e-6, 1))
+    assert comparison.verdict is Verdict.UNDECIDED
+    assert comparison.reasons[0].startswith("difference under two steps of the clock, 64 us")
     assert one(coarse(320e-6, 10), coarse(352e-6, 10)).verdict is Verdict.REGRESSED
 
 
 def test_units_that_differ_are_refused() -> None:
-    found = one(tracked(scaled(1.0), "ms"), tracked(scaled(1000.0), "us"))
-    assert found.verdict is Verdict.INCOMPARABLE
-    assert found.reasons == ("different unit: ms on the base, us on the head",)
+    comparison = one(tracked(scaled(1.0), "ms"), tracked(scaled(1000.0), "us"))
+    assert comparison.verdict is Verdict.INCOMPARABLE
+    assert comparison.reasons == ("different unit: ms on the base, us on the head",)
 
 
 @pytest.mark.parametrize(

@@ -24,33 +24,33 @@ from .rounds import MIB, NOISY, SETTINGS, by_metric, one, rounds, scaled
     ],
 )
 def test_time(head: list[float], verdict: Verdict) -> None:
-    found = one(rounds(gpu_time=scaled(100e-6)), rounds(gpu_time=head))
-    assert found.verdict is verdict
-    assert found.gates
-    assert found.threshold == 0.05
+    comparison = one(rounds(gpu_time=scaled(100e-6)), rounds(gpu_time=head))
+    assert comparison.verdict is verdict
+    assert comparison.gates
+    assert comparison.threshold == 0.05
 
 
 def test_a_comparison_carries_its_evidence() -> None:
-    found = one(rounds(gpu_time=scaled(100e-6)), rounds(gpu_time=scaled(110e-6)))
-    assert found.case == Case("ops.cudatime_add")
-    assert found.base is not None
-    assert found.head is not None
-    assert (found.base.n, found.head.n) == (5, 5)
-    assert found.base.center == pytest.approx(100e-6, rel=1e-4)
-    assert found.ratio == pytest.approx(1.1)
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low < 1.1 < found.high
-    assert found.p == found.p_adjusted
-    assert found.noise is not None
-    assert 0.001 < found.noise < 0.01
-    assert found.min_detectable is not None
-    assert 1.05 < found.min_detectable < 1.06
-    assert found.reasons == ()
+    comparison = one(rounds(gpu_time=scaled(100e-6)), rounds(gpu_time=scaled(110e-6)))
+    assert comparison.case == Case("ops.cudatime_add")
+    assert comparison.base is not None
+    assert comparison.head is not None
+    assert (comparison.base.n, comparison.head.n) == (5, 5)
+    assert comparison.base.center == pytest.approx(100e-6, rel=1e-4)
+    assert comparison.ratio == pytest.approx(1.1)
+    assert comparison.low is not None
+    assert comparison.high is not None
+    assert comparison.low < 1.1 < comparison.high
+    assert comparison.p == comparison.p_adjusted
+    assert comparison.noise is not None
+    assert 0.001 < comparison.noise < 0.01
+    assert comparison.min_detectable is not None
+    assert 1.05 < comparison.min_detectable < 1.06
+    assert comparison.reasons == ()
 
 
 def test_that_each_sample_was_set_up_is_said_once() -> None:
-    base, head = (rounds(gpu_time=scaled(each), protocol={"setup_each": True}) for each in (100e-6, 110e-6))
+    base, head = (rounds(gpu_time=scaled(seconds), protocol={"setup_each": True}) for seconds in (100e-6, 110e-6))
     assert one(base, head).reasons == ("set up before each sample",)
 
 
@@ -69,12 +69,12 @@ def test_too_few_rounds_are_told_where_more_of_them_would_show_it() -> None:
     for at in range(18):
         base += rounds(f"ops.cudatime_{at:02}", gpu_time=scaled(100e-6, (1.0, 1.008)))
         head += rounds(f"ops.cudatime_{at:02}", gpu_time=scaled(108e-6 if not at else 100e-6, (1.0, 1.006)))
-    first, *_ = found = compare(base, head, None, SETTINGS)
+    first, *_ = comparisons = compare(base, head, None, SETTINGS)
     assert (first.verdict, first.reasons) == (Verdict.UNDECIDED, ("2+2 rounds: too few to claim among 18 cases",))
-    told = finer(found, SETTINGS)
+    told = finer(comparisons, SETTINGS)
     assert told is not None
     rounds_a_side, least = told
-    summed = overall(found, SETTINGS)
+    summed = overall(comparisons, SETTINGS)
     assert summed.min_detectable is not None
     assert rounds_a_side == 5
     assert 0.05 < least < 0.06 < summed.min_detectable
@@ -87,28 +87,28 @@ def test_p_is_adjusted_over_the_tests_that_gate() -> None:
         rounds(gpu_time=scaled(100e-6, (1.0, 1.04, 0.96, 1.02, 0.98))),
         rounds(gpu_time=scaled(108e-6, (1.0, 1.04, 0.96, 1.02, 0.98)), host_time=scaled(5e-6)),
     )
-    alone = one(base_rounds, [replace(each, values={"gpu_time": each.values["gpu_time"]}) for each in head_rounds])
+    alone = one(base_rounds, [replace(round, values={"gpu_time": round.values["gpu_time"]}) for round in head_rounds])
     assert alone.verdict is Verdict.REGRESSED
-    others = [each for index in range(29) for each in rounds(f"ops.other_{index}", gpu_time=scaled(50e-6))]
+    others = [round for index in range(29) for round in rounds(f"ops.other_{index}", gpu_time=scaled(50e-6))]
     together = compare([*base_rounds, *others], [*head_rounds, *others], None, SETTINGS)
-    found = next(each for each in together if each.case.name == "ops.cudatime_add")
-    assert found.verdict is Verdict.UNDECIDED
-    assert found.p is not None
-    assert found.p_adjusted == pytest.approx(30 * found.p)
-    assert found.noise is not None
+    comparison = next(one_of_many for one_of_many in together if one_of_many.case.name == "ops.cudatime_add")
+    assert comparison.verdict is Verdict.UNDECIDED
+    assert comparison.p is not None
+    assert comparison.p_adjusted == pytest.approx(30 * comparison.p)
+    assert comparison.noise is not None
     assert alone.noise is not None
-    assert found.noise > alone.noise
+    assert comparison.noise > alone.noise
 
 
 def test_each_metric_that_only_shows_is_adjusted_by_itself() -> None:
     base = rounds(gpu_time=scaled(100e-6), host_time=scaled(50e-6), wall_time=scaled(150e-6))
     head = rounds(gpu_time=scaled(101e-6), host_time=scaled(51e-6), wall_time=scaled(151e-6))
-    found = by_metric(compare(base, head, None, SETTINGS))
-    assert found["gpu_time"].p is not None
-    for each in found.values():
-        assert each.p_adjusted == each.p, "one case: the other metrics cost it nothing"
-    assert not found["host_time"].gates
-    assert not found["wall_time"].gates
+    comparisons = by_metric(compare(base, head, None, SETTINGS))
+    assert comparisons["gpu_time"].p is not None
+    for comparison in comparisons.values():
+        assert comparison.p_adjusted == comparison.p, "one case: the other metrics cost it nothing"
+    assert not comparisons["host_time"].gates
+    assert not comparisons["wall_time"].gates
 
 
 @pytest.mark.parametrize(
@@ -121,34 +121,34 @@ def test_each_metric_that_only_shows_is_adjusted_by_itself() -> None:
     ],
 )
 def test_a_difference_under_the_floor_is_listed_and_never_claimed(base: float, head: float, verdict: Verdict) -> None:
-    found = one(rounds(gpu_time=scaled(base)), rounds(gpu_time=scaled(head)))
-    assert found.verdict is verdict
+    comparison = one(rounds(gpu_time=scaled(base)), rounds(gpu_time=scaled(head)))
+    assert comparison.verdict is verdict
     under_the_floor = {base, head} == {2.00e-6, 2.12e-6}
-    assert found.reasons == (("difference under the floor of 0.2 us",) if under_the_floor else ())
+    assert comparison.reasons == (("difference under the floor of 0.2 us",) if under_the_floor else ())
 
 
 def test_a_wide_interval_under_the_floor_says_why_it_is_unchanged() -> None:
-    found = one(rounds(gpu_time=scaled(0.5e-6, NOISY)), rounds(gpu_time=scaled(0.5e-6, NOISY)))
-    assert (found.verdict, found.reasons) == (Verdict.UNCHANGED, ("difference under the floor of 0.2 us",))
+    comparison = one(rounds(gpu_time=scaled(0.5e-6, NOISY)), rounds(gpu_time=scaled(0.5e-6, NOISY)))
+    assert (comparison.verdict, comparison.reasons) == (Verdict.UNCHANGED, ("difference under the floor of 0.2 us",))
 
 
 def test_a_difference_that_may_reach_the_floor_is_undecided() -> None:
-    found = one(rounds(gpu_time=scaled(2e-6, NOISY)), rounds(gpu_time=scaled(2.15e-6, NOISY)))
-    assert found.verdict is Verdict.UNDECIDED
+    comparison = one(rounds(gpu_time=scaled(2e-6, NOISY)), rounds(gpu_time=scaled(2.15e-6, NOISY)))
+    assert comparison.verdict is Verdict.UNDECIDED
     near = one(rounds(gpu_time=scaled(2e-6)), rounds(gpu_time=scaled(2.197e-6, (1.0, 1.01, 0.99, 1.005, 0.995))))
     assert near.verdict is Verdict.UNDECIDED
     assert near.reasons[0].startswith("difference under the floor, 0.2 us (spread")
 
 
 def test_the_smallest_detectable_regression_of_a_short_case_is_the_floor() -> None:
-    found = one(rounds(gpu_time=scaled(2e-6)), rounds(gpu_time=scaled(2e-6)))
-    assert found.min_detectable is not None
-    assert found.min_detectable > 1.1
+    comparison = one(rounds(gpu_time=scaled(2e-6)), rounds(gpu_time=scaled(2e-6)))
+    assert comparison.min_detectable is not None
+    assert comparison.min_detectable > 1.1
 
 
 def test_host_time_has_a_threshold_and_a_floor_of_its_own_and_gates_nothing() -> None:
     def host(base: float, head: float) -> Comparison:
-        sides = [rounds(gpu_time=scaled(100e-6), host_time=scaled(each)) for each in (base, head)]
+        sides = [rounds(gpu_time=scaled(100e-6), host_time=scaled(seconds)) for seconds in (base, head)]
         return by_metric(compare(sides[0], sides[1], None, SETTINGS))["host_time"]
 
     assert host(50e-6, 55e-6).verdict is Verdict.UNCHANGED
@@ -176,27 +176,27 @@ def test_host_time_has_a_threshold_and_a_floor_of_its_own_and_gates_nothing() ->
 )
 def test_exact_memory_is_compared_without_a_test(base: float, head: float, verdict: Verdict) -> None:
     sides = [rounds(gpu_time=scaled(1e-3), peak_memory=[value] * 2, exact={"peak_memory"}) for value in (base, head)]
-    found = by_metric(compare(sides[0], sides[1], None, SETTINGS))["peak_memory"]
-    assert found.verdict is verdict
-    assert found.exact
-    assert found.gates
-    assert (found.p, found.p_adjusted, found.noise) == (None, None, None)
+    comparison = by_metric(compare(sides[0], sides[1], None, SETTINGS))["peak_memory"]
+    assert comparison.verdict is verdict
+    assert comparison.exact
+    assert comparison.gates
+    assert (comparison.p, comparison.p_adjusted, comparison.noise) == (None, None, None)
     if base and head:
-        assert found.ratio == found.low == found.high == pytest.approx(head / base)
+        assert comparison.ratio == comparison.low == comparison.high == pytest.approx(head / base)
     else:
-        assert found.ratio is None
-    assert (found.reasons == ("from zero",)) == (base == 0 and verdict is Verdict.REGRESSED)
-    assert ("floor of 64 KiB" in " ".join(found.reasons)) == (0 < max(base, head) <= 1024)
+        assert comparison.ratio is None
+    assert (comparison.reasons == ("from zero",)) == (base == 0 and verdict is Verdict.REGRESSED)
+    assert ("floor of 64 KiB" in " ".join(comparison.reasons)) == (0 < max(base, head) <= 1024)
 
 
 def test_exact_values_that_differ_between_rounds_are_tested_and_it_is_said() -> None:
     base = rounds(gpu_time=scaled(1e-3), peak_memory=[10 * MIB] * 3, exact={"peak_memory"})
     head = rounds(gpu_time=scaled(1e-3), peak_memory=[12 * MIB, 12.1 * MIB, 12 * MIB], exact={"peak_memory"})
-    found = by_metric(compare(base, head, None, SETTINGS))["peak_memory"]
-    assert found.verdict is Verdict.REGRESSED
-    assert not found.exact
-    assert found.p is not None
-    assert found.reasons == ("exact values differ between rounds of head, so they were tested",)
+    comparison = by_metric(compare(base, head, None, SETTINGS))["peak_memory"]
+    assert comparison.verdict is Verdict.REGRESSED
+    assert not comparison.exact
+    assert comparison.p is not None
+    assert comparison.reasons == ("exact values differ between rounds of head, so they were tested",)
 
 
 def test_what_is_exact_on_one_side_only_is_tested_and_it_is_said() -> None:
@@ -204,12 +204,12 @@ def test_what_is_exact_on_one_side_only_is_tested_and_it_is_said() -> None:
     head = rounds(gpu_time=scaled(1e-3), peak_memory=[12 * MIB] * 3)
     partly = [*head[:1], *rounds(gpu_time=scaled(1e-3), peak_memory=[12 * MIB] * 3, exact={"peak_memory"})[1:]]
     for side in (head, partly):
-        found = by_metric(compare(base, side, None, SETTINGS))["peak_memory"]
-        assert (found.verdict, found.exact) == (Verdict.REGRESSED, False)
-        assert "exact only on the base, so it was tested" in found.reasons
+        comparison = by_metric(compare(base, side, None, SETTINGS))["peak_memory"]
+        assert (comparison.verdict, comparison.exact) == (Verdict.REGRESSED, False)
+        assert "exact only on the base, so it was tested" in comparison.reasons
 
 
 def test_counters_are_exact_and_gate_nothing() -> None:
     sides = [rounds(gpu_time=scaled(1e-3), launches=[n], exact={"launches"}) for n in (3.0, 4.0)]
-    found = by_metric(compare(sides[0], sides[1], None, SETTINGS))["launches"]
-    assert (found.verdict, found.gates, found.exact) == (Verdict.REGRESSED, False, True)
+    comparison = by_metric(compare(sides[0], sides[1], None, SETTINGS))["launches"]
+    assert (comparison.verdict, comparison.gates, comparison.exact) == (Verdict.REGRESSED, False, True)

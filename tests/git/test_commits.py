@@ -11,11 +11,11 @@ from tests.git.conftest import Project
 
 def history(drawn: str) -> list[Commit]:
     """The commits of "a, b(a), M(b c)": the parents in brackets, the first one first."""
-    found = []
-    for each in drawn.split(", "):
-        sha, _, parents = each.rstrip(")").partition("(")
-        found.append(Commit(sha, "", "", 0.0, tuple(parents.split())))
-    return found
+    commits = []
+    for word in drawn.split(", "):
+        sha, _, parents = word.rstrip(")").partition("(")
+        commits.append(Commit(sha, "", "", 0.0, tuple(parents.split())))
+    return commits
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_what_lies_beside_the_line(drawn: str, beside: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("drawn", "first", "found"),
+    ("drawn", "first", "lines"),
     [
         pytest.param("a, b(a), c(b)", "c", ["a b c"], id="one end"),
         pytest.param("a, b(a), r(a), s(r), c(b)", "c s", ["a b c", "a r s"], id="two branches, mixed by their dates"),
@@ -49,10 +49,12 @@ def test_what_lies_beside_the_line(drawn: str, beside: str) -> None:
         pytest.param("a, b(a), x, y(x)", "b y", ["a b", "x y"], id="nothing in common"),
     ],
 )
-def test_each_end_has_a_history_of_its_own(drawn: str, first: str, found: list[str]) -> None:
+def test_each_end_has_a_history_of_its_own(drawn: str, first: str, lines: list[str]) -> None:
     """What lies beside its line has a star."""
-    shown = [" ".join(each.sha + "*" * each.beside for each in own) for own in histories(history(drawn), first.split())]
-    assert shown == found
+    shown = [
+        " ".join(commit.sha + "*" * commit.beside for commit in own) for own in histories(history(drawn), first.split())
+    ]
+    assert shown == lines
 
 
 def test_the_commits_of_a_history_say_whether_they_lie_beside_its_line(project: Project) -> None:
@@ -62,11 +64,11 @@ def test_the_commits_of_a_history_say_whether_they_lie_beside_its_line(project: 
     project.git("checkout", "-q", "-")
     project.commit("on", on="1")
     project.git("merge", "-q", "--no-ff", "-m", "merge", "side")
-    found = project.open().commits("HEAD")
-    assert [(each.subject, each.beside) for each in found] == [
+    commits = project.open().commits("HEAD")
+    assert [(commit.subject, commit.beside) for commit in commits] == [
         ("first", False),
         ("on", False),
         ("aside", True),
         ("merge", False),
     ]
-    assert found[2] == project.open().resolve("side"), "it is the same commit"
+    assert commits[2] == project.open().resolve("side"), "it is the same commit"

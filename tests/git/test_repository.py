@@ -205,9 +205,9 @@ def test_g11_commits_of_results_alone_are_left_out(project: Project) -> None:
     last = project.commit("last", code="3")
     repository = project.open()
     assert len(repository.commits("HEAD")) == 7
-    found = repository.commits("HEAD", [results, project.root / "report", project.root.parent])
-    assert [each.sha for each in found] == [first, both, side, merge, last]
-    assert [each.sha for each in repository.commits(f"{both}..HEAD", [results])] == [side, merge, last]
+    commits = repository.commits("HEAD", [results, project.root / "report", project.root.parent])
+    assert [commit.sha for commit in commits] == [first, both, side, merge, last]
+    assert [commit.sha for commit in repository.commits(f"{both}..HEAD", [results])] == [side, merge, last]
 
 
 def test_g5_a_commit_that_was_rebased_away_is_held_by_nothing(project: Project) -> None:

@@ -111,7 +111,7 @@ def test_a_release_of_a_branch_of_its_own_stands_where_that_left(project: Projec
     merged = project.git("rev-parse", "v1.0")
     assert repository.releases_in(line)[first] == ("v0.9",)
     assert repository.releases_in(line)[merged] == ("v1.0", "v1.0.1"), "what was merged is in the line"
-    before = [each for each in line if each.sha in (first, second, third)]
+    before = [commit for commit in line if commit.sha in (first, second, third)]
     stand = {first: ("v0.9",), second: ("v1.0rc1", "v1.0", "v1.0.1")}
     assert repository.releases_in(before) == {**stand, third: ("v2.0",)}
     assert repository.releases_in(before[:-1]) == {first: ("v0.9",)}, "what came later is none of its releases"
@@ -256,9 +256,9 @@ def test_words_that_name_a_moment(project: Project) -> None:
         "1 hour": 3600,
         "yesterday": 86400,
     }.items():
-        found = repository.date_of(words)
-        assert found is not None
-        assert abs(now - seconds - found) < 7300, "a change of the clocks may lie between"
+        moment = repository.date_of(words)
+        assert moment is not None
+        assert abs(now - seconds - moment) < 7300, "a change of the clocks may lie between"
 
 
 @pytest.mark.parametrize("words", ["v9", "3f2c1ab", "main", "HEAD~3", "the day after", "1.4", ""])

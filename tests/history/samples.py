@@ -85,10 +85,15 @@ def fill(
 ) -> Path | None:
     """Append the rounds and finish, as one run does; the file of results."""
     store = Store(root)
-    for each in rounds:
-        store.append(of or side(), BOX, env, each, {"driver": "580"})
+    for round in rounds:
+        store.append(of or side(), BOX, env, round, {"driver": "580"})
     return store.finish(
-        of or side(), BOX, env, python="3.11", benchmarks={each.name: each for each in benchmarks}, requirements={}
+        of or side(),
+        BOX,
+        env,
+        python="3.11",
+        benchmarks={benchmark.name: benchmark for benchmark in benchmarks},
+        requirements={},
     )
 
 

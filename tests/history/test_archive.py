@@ -35,28 +35,28 @@ def settled(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The sources that are read, as they are."""
-    found: list[str] = []
+    lines: list[str] = []
 
     def noted(state: State, facts: Any) -> sources.Content:
-        found.append(state.stem)
+        lines.append(state.stem)
         return sources.read_source(state, facts)
 
     monkeypatch.setattr(index_files, "read_source", noted)
-    return found
+    return lines
 
 
 def archive(tmp_path: Path, **options: Any) -> Archive:
     return Archive(tmp_path / "results", tmp_path / "cache", ("driver",), **options)
 
 
-def told(found: Archive) -> dict[str, list[tuple[str, str, Any]]]:
+def told(opened: Archive) -> dict[str, list[tuple[str, str, Any]]]:
     """What an archive says: by benchmark, the commit, environment and values of what is recorded."""
     return {
         name: sorted(
-            (each.commit_sha, each.environment, [one.values for one in each.as_rounds().rounds])
-            for _, each in found.recorded(name)
+            (recorded.commit_sha, recorded.environment, [one.values for one in recorded.as_rounds().rounds])
+            for _, recorded in opened.recorded(name)
         )
-        for name in found.names()
+        for name in opened.names()
     }
 
 
@@ -132,8 +132,8 @@ def test_an_index_that_turns_out_to_be_broken_is_made_anew_too(tmp_path: Path) -
     for column in ("sources", "data"):
         with sqlite3.connect(path) as database:
             database.executescript(f"UPDATE rows SET {column} = x'00'; UPDATE rounds SET {column} = x'00'")
-        found = archive(tmp_path)
-        assert told(found) == expected
+        opened = archive(tmp_path)
+        assert told(opened) == expected
         assert told(archive(tmp_path)) == expected
 
 
@@ -156,7 +156,7 @@ def test_a_broken_index_is_made_anew(tmp_path: Path, read: list[str], damage: An
     read.clear()
     assert told(archive(tmp_path)) == expected
     assert read == []
-    assert [each.name for each in (tmp_path / "cache").iterdir()] == [path.name]
+    assert [file.name for file in (tmp_path / "cache").iterdir()] == [path.name]
     assert len(stems) == 3
 
 
@@ -250,34 +250,37 @@ def test_a_forked_process_reads_what_the_other_one_does(tmp_path: Path, monkeypa
     archive(tmp_path)
     monkeypatch.setattr(index, "SETTLED_NS", 10**18)  # what is new stays in memory
     write_asv_file(tmp_path / "results", {"x.time_new": ROW}, env="new")
-    found = archive(tmp_path)
-    told_here = told(found)
-    opened = list(found._index._databases)
-    assert forked(lambda: told(found)) == repr(told_here)
-    assert forked(lambda: [each in opened for each in found._index._databases]) == "[True, True]", (
+    reading = archive(tmp_path)
+    told_here = told(reading)
+    opened = list(reading._index._databases)
+    assert forked(lambda: told(reading)) == repr(told_here)
+    assert forked(lambda: [database in opened for database in reading._index._databases]) == "[True, True]", (
         "nothing was read yet"
     )
-    assert forked(lambda: (told(found), [each in opened for each in found._index._databases])[1]) == "[False, True]"
-    assert told(found) == told_here
-    assert [each in opened for each in found._index._databases] == [True, True]
+    assert (
+        forked(lambda: (told(reading), [database in opened for database in reading._index._databases])[1])
+        == "[False, True]"
+    )
+    assert told(reading) == told_here
+    assert [database in opened for database in reading._index._databases] == [True, True]
 
 
 def test_a_forked_process_takes_no_other_index_and_leaves_it_alone(tmp_path: Path) -> None:
     three(tmp_path)
-    found = archive(tmp_path)
-    names = found.names()
+    opened = archive(tmp_path)
+    names = opened.names()
     (path,) = (tmp_path / "cache").iterdir()
     other = path.with_suffix(".other")
     other.write_bytes(path.read_bytes())
     other.replace(path)
-    assert "rebuilt" in forked(lambda: found.recorded(ADD))
+    assert "rebuilt" in forked(lambda: opened.recorded(ADD))
     path.unlink()
-    assert "Error" in forked(lambda: found.recorded(ADD))
+    assert "Error" in forked(lambda: opened.recorded(ADD))
     assert not path.exists(), "an empty one would cost the next command all there is"
     path.write_bytes(b"no database")
-    assert "Error" in forked(lambda: found.recorded(ADD))
+    assert "Error" in forked(lambda: opened.recorded(ADD))
     assert path.read_bytes() == b"no database"
-    assert sorted(name for name in names if found.recorded(name)) == [ADD, MUL, "x.time_f"]
+    assert sorted(name for name in names if opened.recorded(name)) == [ADD, MUL, "x.time_f"]
 
 
 PROCESS = """
@@ -325,7 +328,7 @@ def test_processes_that_come_at_once_all_get_everything(tmp_path: Path, shared: 
         if new:
             write_asv_file(tmp_path / "results", {MUL: ROW}, sha="1" * 40, env=new)
         running = [process(tmp_path, shared) for _ in range(4)]
-        answers = {each.communicate()[0].partition(" ")[2] for each in running}
+        answers = {process.communicate()[0].partition(" ")[2] for process in running}
         assert answers == {EXPECTED if not new else EXPECTED.replace(f"('{MUL}', 1)", f"('{MUL}', 2)")}
     assert not list((tmp_path / "cache").glob("*.tmp"))
 
@@ -358,10 +361,10 @@ def test_every_file_is_read_or_named_and_the_rest_is_used(tmp_path: Path) -> Non
     (box / "deeper" / "x.json").write_text(text)
     (box / "notes.txt").write_text("no results")
     for _ in range(2):  # the second time, much of it comes from the index
-        found = archive(tmp_path)
-        environments = sorted(each.environment for _, each in found.recorded("x.time_f"))
+        opened = archive(tmp_path)
+        environments = sorted(recorded.environment for _, recorded in opened.recorded("x.time_f"))
         assert environments == ["by hand", "columns", "py3.11", "result", "rows", ENV]
-        assert {each.path.name: each.why.split(":")[0] for each in found.skipped} == {
+        assert {file.path.name: file.why.split(":")[0] for file in opened.skipped} == {
             f"{SHA[:8]}-rows.json": "2 parts of it are malformed, the first is the row of x.time_g; the others are used",
             f"{SHA[:8]}-truncated.json": "not JSON",
             f"{SHA[:8]}-conflict.json": "not JSON",
@@ -371,7 +374,7 @@ def test_every_file_is_read_or_named_and_the_rest_is_used(tmp_path: Path) -> Non
             f"{SHA[:8]}-lost.json": "it is in no folder of a machine",
             "deeper": "no machine.json says of which machine its results are",
         }
-        assert all(each.fix for each in found.skipped)
+        assert all(file.fix for file in opened.skipped)
 
 
 def test_what_is_malformed_for_a_comparison_is_so_for_a_history(tmp_path: Path) -> None:
@@ -379,18 +382,18 @@ def test_what_is_malformed_for_a_comparison_is_so_for_a_history(tmp_path: Path) 
     content = json.loads(good.read_text())
     rows = {"a": [[1.5], [], 7, "noon", []], "b": [[2.5], 5], "c": [[3.5], [], "w", 1000], "d": [[{}], []]}
     good.write_text(json.dumps({**content, "results": rows}))
-    found = archive(tmp_path)
+    opened = archive(tmp_path)
     told = {}
-    for name in found.names():
-        ((_, recorded),) = found.recorded(name)
+    for name in opened.names():
+        ((_, recorded),) = opened.recorded(name)
         (table,) = recorded.asv
         (results,) = table.columns["value"].results
-        told[name] = (list(results), [each.kind for _, _, each in table.failures()])
+        told[name] = (list(results), [failure.kind for _, _, failure in table.failures()])
     assert told == {"c": ([3.5], []), "d": ([{}], ["error"])}
     loaded = Store(tmp_path / "results").load(SHA)
-    assert {each.name for each in loaded.recorded[0].rounds} == {"c", "d"}
+    assert {round.name for round in loaded.recorded[0].rounds} == {"c", "d"}
     words = "2 parts of it are malformed, the first is the row of a; the others are used"
-    assert [each.why for each in found.skipped] == [each.why for each in loaded.skipped] == [words]
+    assert [file.why for file in opened.skipped] == [file.why for file in loaded.skipped] == [words]
 
 
 @pytest.mark.parametrize("number", ["1e400", "-1" + "0" * 400, "18446744073709551616"])
@@ -399,10 +402,10 @@ def test_a_number_that_no_float_holds_is_as_far_as_floats_reach_and_costs_nothin
 ) -> None:
     path = write_asv_file(tmp_path / "results", {"x.time_f": ROW, "x.time_g": ROW})
     path.write_text(path.read_text().replace("0.5", number, 1))
-    found = archive(tmp_path)
-    assert found.skipped == ()
-    values = {name: one.columns["wall_time"].results[0][0] for name in found.names()
-              for _, each in found.recorded(name) for one in each.asv}  # fmt: skip
+    opened = archive(tmp_path)
+    assert opened.skipped == ()
+    values = {name: one.columns["wall_time"].results[0][0] for name in opened.names()
+              for _, recorded in opened.recorded(name) for one in recorded.asv}  # fmt: skip
     assert values == {"x.time_f": float(number), "x.time_g": 0.5}
 
 
@@ -411,11 +414,11 @@ def test_half_a_character_costs_no_other_benchmark(tmp_path: Path, word: bytes) 
     path = write_asv_file(tmp_path / "results", {"x.time_f": {**ROW, "params": [["@"]]}, "x.time_g": ROW})
     other = write_asv_file(tmp_path / "results", {"x.time_g": ROW}, sha=OTHER_SHA)
     path.write_bytes(path.read_bytes().replace(b'["@"]', word))
-    found = archive(tmp_path)
-    ((sources, _),) = found.recorded("x.time_g")
-    assert len(sources) + len(found.skipped) == 2
-    assert json.loads(other.read_text())["commit_hash"] in {each.commit_sha for each in found.places.values()}
-    json.dumps([told(found), [each.why for each in found.skipped]], default=str).encode()
+    opened = archive(tmp_path)
+    ((sources, _),) = opened.recorded("x.time_g")
+    assert len(sources) + len(opened.skipped) == 2
+    assert json.loads(other.read_text())["commit_hash"] in {place.commit_sha for place in opened.places.values()}
+    json.dumps([told(opened), [file.why for file in opened.skipped]], default=str).encode()
 
 
 @pytest.mark.parametrize("damage", ["UPDATE sources SET about = 'text'", "UPDATE rows SET sources = 'x', data = x'ff'",
@@ -448,11 +451,11 @@ def test_two_files_of_one_commit_machine_and_environment_are_merged_and_said(tmp
     path = write_asv_file(root, older)
     path.rename(path.with_name("zzz.json"))
     write_asv_file(root, {"x.time_f": {**ROW, "result": [9.0], "started_at": 2000}})
-    found = archive(tmp_path)
-    values = [each.asv[0].columns["wall_time"].results for _, each in found.recorded("x.time_f")]
+    opened = archive(tmp_path)
+    values = [recorded.asv[0].columns["wall_time"].results for _, recorded in opened.recorded("x.time_f")]
     assert values == [[[0.5]], [[9.0]]], "what was measured last stands last"
-    assert len(found.recorded("x.time_g")) == 1
-    (said,) = found.skipped
+    assert len(opened.recorded("x.time_g")) == 1
+    (said,) = opened.skipped
     assert (said.path.name, "what was measured later counts" in said.why) == ("zzz.json", True)
 
 
@@ -463,8 +466,8 @@ def test_a_sidecar_of_another_commit_with_the_same_digits_is_named(tmp_path: Pat
     fill(tmp_path / "ours", [taken(ADD, gpu_time=1.0)], [benchmark()])
     sidecar = next((tmp_path / "ours" / "gpu-box").glob(f"*{ENDING}"))
     sidecar.rename(root / "gpu-box" / sidecar.name)
-    found = archive(tmp_path)
-    assert (set(found.names()), [each.path.name for each in found.skipped]) == ({ADD}, [other.name])
+    opened = archive(tmp_path)
+    assert (set(opened.names()), [file.path.name for file in opened.skipped]) == ({ADD}, [other.name])
 
 
 def test_further_metrics_are_of_their_benchmark_also_without_the_sidecar(tmp_path: Path) -> None:
@@ -473,9 +476,9 @@ def test_further_metrics_are_of_their_benchmark_also_without_the_sidecar(tmp_pat
     next((root / "gpu-box").glob(f"*{ENDING}")).unlink()
     lookalike = {"x.track_f": ROW, "x.track_f.track_g": ROW}
     write_asv_file(root, lookalike, sha=OTHER_SHA)
-    found = archive(tmp_path)
-    assert set(found.names()) == {ADD, "x.track_f", "x.track_f.track_g"}
-    ((_, recorded),) = found.recorded(ADD)
+    opened = archive(tmp_path)
+    assert set(opened.names()) == {ADD, "x.track_f", "x.track_f.track_g"}
+    ((_, recorded),) = opened.recorded(ADD)
     assert {metric: column.results for metric, column in recorded.asv[0].columns.items()} == {
         "gpu_time": [[1.0]],
         "host_time": [[2.0]],
@@ -487,8 +490,8 @@ def test_old_names_are_those_that_the_sidecars_and_asvs_list_declare(tmp_path: P
     fill(root, [taken(ADD, gpu_time=1.0)], [benchmark(was=["ops.cudatime_plus"])])
     entries = {**benchmark("x.time_f").asv, "was": "x.time_g"}
     (root / "benchmarks.json").write_text(json.dumps({"x.time_f": entries, "version": 2}))
-    found = archive(tmp_path)
-    assert [found.was(name) for name in (ADD, "x.time_f", MUL)] == [("ops.cudatime_plus",), ("x.time_g",), ()]
+    opened = archive(tmp_path)
+    assert [opened.was(name) for name in (ADD, "x.time_f", MUL)] == [("ops.cudatime_plus",), ("x.time_g",), ()]
 
 
 def test_details_that_a_history_does_not_need_are_not_kept(tmp_path: Path) -> None:

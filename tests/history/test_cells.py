@@ -21,12 +21,13 @@ BROKEN = Failure("error", "boom")
 
 def kept(*rounds: Round, run: str = "r", version: str = "v1", **declared: Any) -> list[Kept]:
     return [
-        Kept(dataclasses.replace(each, run=run), benchmark(each.name, version=version, **declared)) for each in rounds
+        Kept(dataclasses.replace(round, run=run), benchmark(round.name, version=version, **declared))
+        for round in rounds
     ]
 
 
 def orders(kept_rounds: list[Kept]) -> list[int]:
-    return [each.round.order for group in newest_alike(kept_rounds)[0].values() for each in group]
+    return [record.round.order for group in newest_alike(kept_rounds)[0].values() for record in group]
 
 
 # -- which rounds belong together ----------------------------------------------------------------------------------------
@@ -52,16 +53,16 @@ def test_rounds_of_one_way_are_pooled_over_runs() -> None:
 def test_rounds_measured_in_another_way_are_left_out_and_said(change: dict[str, Any]) -> None:
     old = kept(taken(ADD, order=0, protocol=dataclasses.replace(GPU, **change)))
     alike, notes = newest_alike([*old, *kept(taken(ADD, order=1))])
-    assert [each.round.order for each in alike[ADD]] == [1]
+    assert [record.round.order for record in alike[ADD]] == [1]
     assert notes == [f"{ADD}: 1 older rounds were measured differently (other protocol) and are left out"]
 
 
 def test_rounds_under_other_packages_are_left_out_and_said() -> None:
     """The same commit with a new version of what it needs is another measurement."""
     first, silent, second, last = (taken(ADD, order=order) for order in range(4))
-    old, new = (dataclasses.replace(each, facts={"installed": word}) for each, word in ((first, "a"), (second, "b")))
+    old, new = (dataclasses.replace(round, facts={"installed": word}) for round, word in ((first, "a"), (second, "b")))
     alike, notes = newest_alike(kept(old, silent, new, last))
-    assert [each.round.order for each in alike[ADD]] == [1, 2, 3], "an older record says nothing of it"
+    assert [record.round.order for record in alike[ADD]] == [1, 2, 3], "an older record says nothing of it"
     assert notes == [f"{ADD}: 1 older rounds were measured differently (other packages installed) and are left out"]
 
 
@@ -72,10 +73,10 @@ def test_rounds_of_another_declared_sampling_are_left_out_of_every_case_and_said
     declared: dict[str, Any] = {name: 5}
     old = kept(taken(ADD, ["1"], 0), taken(ADD, ["2"], 1), **declared)
     alike, notes = newest_alike([*old, *kept(taken(ADD, ["1"], 2), tags=["core"])])
-    assert [each.round.order for each in alike[ADD]] == [2]
+    assert [record.round.order for record in alike[ADD]] == [2]
     assert notes == [f"{ADD}: 2 older rounds were measured differently (other declared {name}) and are left out"]
     again, notes = newest_alike([*old, *kept(taken(ADD, ["1"], 2), tags=["core"], **declared)])
-    assert ([each.round.order for each in again[ADD]], notes) == ([0, 2, 1], [])
+    assert ([record.round.order for record in again[ADD]], notes) == ([0, 2, 1], [])
 
 
 def test_how_long_was_sampled_is_no_other_way() -> None:
@@ -104,13 +105,13 @@ def row(*rounds: Round, params: list[list[str]] | None = None, before: dict[str,
 
 def test_a_cell_is_the_median_of_the_rounds_with_asvs_statistics() -> None:
     values = [3.0, 1.0, 2.0, 5.0, 4.0]
-    found = row(*(taken(ADD, order=order, gpu_time=value) for order, value in enumerate(values)))
+    written = row(*(taken(ADD, order=order, gpu_time=value) for order, value in enumerate(values)))
     center, stats = compute_stats(values, 4)
-    assert found["result"] == [center] == [3.0]
-    assert found["samples"] == [values]
-    cell = cells_of(found)[()]
+    assert written["result"] == [center] == [3.0]
+    assert written["samples"] == [values]
+    cell = cells_of(written)[()]
     assert cell.stats == pytest.approx(stats, rel=1e-4)
-    assert (found["stats_repeat"], found["stats_number"]) == ([5], [4])
+    assert (written["stats_repeat"], written["stats_number"]) == ([5], [4])
 
 
 def test_further_metrics_have_rows_with_their_own_version_and_calls() -> None:
@@ -194,24 +195,24 @@ def old_row(cells: dict[tuple[str, ...], Cell], params: list[list[str]], **colum
 
 def test_cells_that_nobody_visited_stay_and_are_matched_by_value() -> None:
     before = old_row({("3",): Cell(30.0, [30.0]), ("1",): Cell(10.0)}, [["3", "1"]])
-    found = row(taken(ADD, ["1"], gpu_time=1.0), params=[["1", "2", "3"]], before=before)
-    assert found["params"] == [["1", "2", "3"]]
-    assert found["result"] == [1.0, pytest.approx(math.nan, nan_ok=True), 30.0]
-    assert found["samples"] == [[1.0], None, [30.0]]
+    written = row(taken(ADD, ["1"], gpu_time=1.0), params=[["1", "2", "3"]], before=before)
+    assert written["params"] == [["1", "2", "3"]]
+    assert written["result"] == [1.0, pytest.approx(math.nan, nan_ok=True), 30.0]
+    assert written["samples"] == [[1.0], None, [30.0]]
 
 
 def test_parameters_that_the_suite_no_longer_has_stay_in_the_row() -> None:
     before = old_row({("9",): Cell(90.0)}, [["9"]])
-    found = row(taken(ADD, ["1"], gpu_time=1.0), params=[["1"]], before=before)
-    assert (found["params"], found["result"]) == ([["1", "9"]], [1.0, 90.0])
+    written = row(taken(ADD, ["1"], gpu_time=1.0), params=[["1"]], before=before)
+    assert (written["params"], written["result"]) == ([["1", "9"]], [1.0, 90.0])
 
 
 def test_cells_of_another_version_or_other_parameters_go() -> None:
     other_version = old_row({("1",): Cell(10.0)}, [["1"]], version="v0")
     other_params = old_row({("1", "a"): Cell(10.0)}, [["1"], ["a"]])
     for before in (other_version, other_params):
-        found = row(taken(ADD, ["2"], gpu_time=2.0), params=[["1", "2"]], before=before)
-        assert found["result"] == [pytest.approx(math.nan, nan_ok=True), 2.0]
+        written = row(taken(ADD, ["2"], gpu_time=2.0), params=[["1", "2"]], before=before)
+        assert written["result"] == [pytest.approx(math.nan, nan_ok=True), 2.0]
 
 
 def test_a_failure_now_replaces_the_value_before() -> None:
@@ -221,8 +222,8 @@ def test_a_failure_now_replaces_the_value_before() -> None:
 
 def test_the_profile_of_asv_stays() -> None:
     before = old_row({}, [], profile="eJw=", novel=7)
-    found = row(taken(ADD, gpu_time=1.0), before=before)
-    assert (found["profile"], found["novel"]) == ("eJw=", 7)
+    written = row(taken(ADD, gpu_time=1.0), before=before)
+    assert (written["profile"], written["novel"]) == ("eJw=", 7)
 
 
 def test_a_row_that_asv_recorded_later_stays_as_it_is() -> None:

@@ -22,18 +22,22 @@ NAME = f"{SHA[:8]}-{ENV}.explained.jsonl"
 
 
 def kept(
-    found: Explained = FOUND, base: str = OTHER_SHA, date: float = 1_767_000_000.25, **more: str
+    explained: Explained = FOUND, base: str = OTHER_SHA, date: float = 1_767_000_000.25, **more: str
 ) -> KeptExplanation:
-    return KeptExplanation(base, SHA, more.get("machine", BOX.name), more.get("environment", ENV), date, found)
+    return KeptExplanation(base, SHA, more.get("machine", BOX.name), more.get("environment", ENV), date, explained)
 
 
 def said(root: Path) -> list[str]:
     """The first causes of all that is kept."""
-    return [each.found.explanation.causes[0].text for each in explanations_in(root) if each.found.explanation]
+    return [
+        explanation.found.explanation.causes[0].text
+        for explanation in explanations_in(root)
+        if explanation.found.explanation
+    ]
 
 
-def label(each: KernelDiff) -> str:
-    use = each.head or each.base
+def label(kernel: KernelDiff) -> str:
+    use = kernel.head or kernel.base
     return use.label if use else ""
 
 
@@ -47,18 +51,18 @@ def because(text: str) -> Explained:
 def test_what_a_reader_needs_comes_back(tmp_path: Path) -> None:
     path = keep_explanation(tmp_path, kept())
     assert path == tmp_path / BOX.name / NAME
-    (found,) = explanations_in(tmp_path)
-    assert dataclasses.replace(found, found=FOUND) == kept()
-    before, after = FOUND.explanation, found.found.explanation
+    (kept_one,) = explanations_in(tmp_path)
+    assert dataclasses.replace(kept_one, found=FOUND) == kept()
+    before, after = FOUND.explanation, kept_one.found.explanation
     assert before is not None
     assert after is not None
     assert (after.causes, after.kernels_s) == (before.causes, before.kernels_s)
     assert after.difference_s == pytest.approx(before.difference_s)
-    changed = [each for each in before.kernels if each.kind != "same"]
+    changed = [kernel for kernel in before.kernels if kernel.kind != "same"]
     assert len(changed) < len(before.kernels)
     assert list(map(label, after.kernels)) == list(map(label, changed))
-    assert found.found.comparison.ratio == pytest.approx(FOUND.comparison.ratio or 0.0, rel=1e-5)
-    assert found.found.warnings == FOUND.warnings
+    assert kept_one.found.comparison.ratio == pytest.approx(FOUND.comparison.ratio or 0.0, rel=1e-5)
+    assert kept_one.found.warnings == FOUND.warnings
 
 
 def test_traces_timelines_and_what_git_knows_are_not_kept(tmp_path: Path) -> None:
@@ -77,9 +81,9 @@ def test_of_many_kernels_the_largest_differences_are_kept_and_names_are_cut(tmp_
     )
     many = dataclasses.replace(FOUND, explanation=dataclasses.replace(explanation, kernels=new))
     path = keep_explanation(tmp_path, kept(many))
-    (found,) = explanations_in(tmp_path)
-    assert found.found.explanation is not None
-    names = [each.head.name for each in found.found.explanation.kernels if each.head]
+    (kept_one,) = explanations_in(tmp_path)
+    assert kept_one.found.explanation is not None
+    names = [kernel.head.name for kernel in kept_one.found.explanation.kernels if kernel.head]
     assert [name.partition("<")[0] for name in names] == [f"k{at}" for at in range(41 - MOST_KERNELS, 41)]
     assert {len(name) for name in names} == {MOST_LETTERS}
     assert path.stat().st_size < 20_000
@@ -89,8 +93,8 @@ def test_numbers_that_json_lacks_come_back(tmp_path: Path) -> None:
     wide = dataclasses.replace(FOUND.comparison, head=Summary(1.0, 0.0, float("inf"), 0.95, 2))
     path = keep_explanation(tmp_path, kept(dataclasses.replace(FOUND, comparison=wide)))
     json.loads(path.read_text(), parse_constant=pytest.fail)
-    (found,) = explanations_in(tmp_path)
-    assert found.found.comparison.head == wide.head
+    (kept_one,) = explanations_in(tmp_path)
+    assert kept_one.found.comparison.head == wide.head
 
 
 def test_the_newest_of_the_same_sides_case_and_metric_stays(tmp_path: Path) -> None:
@@ -140,21 +144,21 @@ def test_merge_takes_them_along(tmp_path: Path) -> None:
     keep_explanation(tmp_path / "a", kept(because("only of a"), base="ab" * 20))
     for _ in range(2):
         merging = Merging(tmp_path / "all", [tmp_path / "b", tmp_path / "a"])
-        for each in merging.results:
-            merging.take(*each)
+        for entry in merging.results:
+            merging.take(*entry)
         merging.finish()
         assert sorted(said(tmp_path / "all")) == ["of b", "only of a"]
 
 
 def test_asv_and_the_store_read_the_folder_as_before(tmp_path: Path) -> None:
     fill(tmp_path, [taken("ops.cudatime_add", gpu_time=1.0)], [benchmark()])
-    before = [each.commit_hash for each in iter_results(str(tmp_path))], Store(tmp_path).load(SHA)
+    before = [row.commit_hash for row in iter_results(str(tmp_path))], Store(tmp_path).load(SHA)
     keep_explanation(tmp_path, kept())
-    assert ([each.commit_hash for each in iter_results(str(tmp_path))], Store(tmp_path).load(SHA)) == before
+    assert ([row.commit_hash for row in iter_results(str(tmp_path))], Store(tmp_path).load(SHA)) == before
     assert before[0] == [SHA]
 
 
 def test_side_without_profiles(tmp_path: Path) -> None:
     keep_explanation(tmp_path, kept(dataclasses.replace(FOUND, base=None, head=ProfiledSide((1.0,), ()))))
-    (found,) = explanations_in(tmp_path)
-    assert (found.found.base, found.found.head) == (None, ProfiledSide((1.0,), ()))
+    (kept_one,) = explanations_in(tmp_path)
+    assert (kept_one.found.base, kept_one.found.head) == (None, ProfiledSide((1.0,), ()))

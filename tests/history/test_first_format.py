@@ -50,13 +50,13 @@ def results(draw: st.DrawFn) -> Any:
 
 
 @given(st.dictionaries(st.sampled_from(["a.time_x", "b.track_y"]), results()), st.data())
-def test_rows_are_those_that_asv_update_writes(found: dict[str, Any], data: st.DataObject) -> None:
-    content = {**PLAIN, "results": found}
+def test_rows_are_those_that_asv_update_writes(table: dict[str, Any], data: st.DataObject) -> None:
+    content = {**PLAIN, "results": table}
     for key, values in (
         ("benchmark_version", st.text(max_size=2)), ("started_at", st.integers(0, 10)), ("duration", st.floats(0, 10)),
     ):  # fmt: skip
         if data.draw(st.booleans()):
-            content[key] = {name: data.draw(values) for name in found}
+            content[key] = {name: data.draw(values) for name in table}
     ours = parse_results(json.dumps(content).encode())
     asvs = Results.update_to_2(copy.deepcopy(content))
     assert (ours.commit_hash, ours.env_name, ours.malformed) == (SHA, asvs["env_name"], ())
@@ -81,7 +81,7 @@ def test_a_file_of_the_first_format_is_read_with_the_others(tmp_path: Path) -> N
     (folder / f"{SHA[:8]}-py2.7-numpy1.8-six.json").write_text(json.dumps(content))
     recorded = only(tmp_path)
     assert (recorded.environment, recorded.benchmarks["x.time_f"].version) == ("py2.7-numpy1.8-six", "w")
-    values = {(each.name, *each.params): each.values.get("wall_time") for each in recorded.rounds}
+    values = {(round.name, *round.params): round.values.get("wall_time") for round in recorded.rounds}
     assert {key: value and value.value for key, value in values.items()} == {
         ("x.time_f",): 1.0,
         ("x.time_g", "1"): 2.0,

@@ -25,8 +25,8 @@ def quoted(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return next(name for name, number in NUMBERS.items() if repr(number) == repr(value))
     if isinstance(value, dict):
-        return {key: quoted(each) for key, each in value.items()}
-    return [quoted(each) for each in value] if isinstance(value, list) else value
+        return {key: quoted(row) for key, row in value.items()}
+    return [quoted(row) for row in value] if isinstance(value, list) else value
 
 
 @given(documents, st.booleans(), st.sampled_from([None, 1]))

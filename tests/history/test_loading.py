@@ -19,7 +19,7 @@ ADD = "ops.cudatime_add"
 
 
 def list_benchmarks(root: Path, *entries: dict[str, Any]) -> None:
-    (root / "benchmarks.json").write_text(json.dumps({**{each["name"]: each for each in entries}, "version": 2}))
+    (root / "benchmarks.json").write_text(json.dumps({**{entry["name"]: entry for entry in entries}, "version": 2}))
 
 
 # -- results of asv ------------------------------------------------------------------------------------------------------
@@ -47,7 +47,7 @@ def test_a_result_of_asv_is_one_round_and_says_so(tmp_path: Path) -> None:
 
 def test_null_has_failed_and_nan_was_skipped(tmp_path: Path) -> None:
     write_asv_file(tmp_path, {"x.time_f": {"result": [0.5, None, math.nan], "params": [["1", "2", "3"]]}})
-    failures = {tuple(each.params): each.failure for each in only(tmp_path).rounds}
+    failures = {tuple(round.params): round.failure for round in only(tmp_path).rounds}
     assert failures["1",] is None
     failed, skipped = failures["2",], failures["3",]
     assert failed is not None
@@ -58,7 +58,7 @@ def test_null_has_failed_and_nan_was_skipped(tmp_path: Path) -> None:
 
 def test_a_benchmark_that_failed_as_a_whole_has_failed_in_each_case(tmp_path: Path) -> None:
     write_asv_file(tmp_path, {"x.time_f": {"result": None, "params": [["1", "2"]], "version": "w"}})
-    assert [each.failure.kind for each in only(tmp_path).rounds if each.failure] == ["error", "error"]
+    assert [round.failure.kind for round in only(tmp_path).rounds if round.failure] == ["error", "error"]
 
 
 @pytest.mark.parametrize(
@@ -78,16 +78,16 @@ def test_the_metric_and_unit_follow_from_asvs_type(
     write_asv_file(tmp_path, {name: {"result": [2.5], "params": []}})
     list_benchmarks(tmp_path, benchmark(name, kind=kind, unit=unit).asv)
     (round,) = only(tmp_path).rounds
-    assert {key: each.unit for key, each in round.values.items()} == {metric: base_unit}
+    assert {key: value.unit for key, value in round.values.items()} == {metric: base_unit}
 
 
 def test_infinity_is_a_value_and_text_is_none(tmp_path: Path) -> None:
     write_asv_file(tmp_path, {"x.track_f": {"result": [math.inf, "text", True], "params": [["1", "2", "3"]]}})
     infinite, text, boolean = only(tmp_path).rounds
     assert infinite.values["value"].value == math.inf
-    for each in (text, boolean):
-        assert each.failure is not None
-        assert "is not a number" in each.failure.message
+    for round in (text, boolean):
+        assert round.failure is not None
+        assert "is not a number" in round.failure.message
 
 
 def test_a_file_of_ours_without_its_sidecar_gives_all_metrics_of_a_case_in_one_round(tmp_path: Path) -> None:
@@ -95,8 +95,8 @@ def test_a_file_of_ours_without_its_sidecar_gives_all_metrics_of_a_case_in_one_r
     fill(tmp_path, rounds, [benchmark(params=[["1", "2"]])])
     (tmp_path / "gpu-box" / f"{SHA[:8]}-{ENV}.rounds.jsonl").unlink()
     first, second = only(tmp_path).rounds
-    assert {metric: each.value for metric, each in first.values.items()} == {"gpu_time": 1.0, "host_time": 2.0}
-    assert {metric: each.value for metric, each in second.values.items()} == {"host_time": 3.0}
+    assert {metric: value.value for metric, value in first.values.items()} == {"gpu_time": 1.0, "host_time": 2.0}
+    assert {metric: value.value for metric, value in second.values.items()} == {"host_time": 3.0}
     assert second.failure is None, "it became synchronous, it did not fail"
     assert set(only(tmp_path).benchmarks) == {ADD}
 
@@ -107,7 +107,7 @@ def test_a_benchmark_whose_name_only_looks_like_a_further_one_stays_itself(tmp_p
         {"x.track_f": {"result": [1.0], "params": [], "version": "w"},
          "x.track_f.track_g": {"result": [2.0], "params": [], "version": "w"}},
     )  # fmt: skip
-    assert [each.name for each in only(tmp_path).rounds] == ["x.track_f", "x.track_f.track_g"]
+    assert [round.name for round in only(tmp_path).rounds] == ["x.track_f", "x.track_f.track_g"]
 
 
 # -- a sidecar and asv's results together --------------------------------------------------------------------------------
@@ -117,8 +117,8 @@ def test_benchmarks_that_only_asv_measured_stand_beside_ours(tmp_path: Path) -> 
     write_asv_file(tmp_path, {"x.time_f": {"result": [0.5], "params": [], "version": "w"}})
     path = fill(tmp_path, [taken(ADD, gpu_time=1.0, host_time=2.0)], [benchmark()])
     recorded = only(tmp_path)
-    assert [(each.name, ASV_FLAG in each.flags) for each in recorded.rounds] == [(ADD, False), ("x.time_f", True)]
-    assert {name: each.version for name, each in recorded.benchmarks.items()} == {ADD: "v1", "x.time_f": "w"}
+    assert [(round.name, ASV_FLAG in round.flags) for round in recorded.rounds] == [(ADD, False), ("x.time_f", True)]
+    assert {name: benchmark.version for name, benchmark in recorded.benchmarks.items()} == {ADD: "v1", "x.time_f": "w"}
     assert path is not None
     assert recorded.source == path.with_name(path.name.replace(".json", ".rounds.jsonl"))
 
@@ -128,10 +128,10 @@ def test_cases_that_only_asv_measured_stand_beside_ours(tmp_path: Path) -> None:
     write_asv_file(tmp_path, {"x.time_f": row})
     bench = benchmark("x.time_f", [["1", "2", "3", "4"]], metric="wall_time")
     fill(tmp_path, [taken("x.time_f", ["1"], wall_time=1.0)], [bench])
-    found = {tuple(each.params): each for each in only(tmp_path).rounds}
-    assert found["1",].values["wall_time"].value == 1.0
-    assert found["2",].values["wall_time"].value == 20.0
-    assert found.keys() == {("1",), ("2",)}, "without a number beside our rounds is a case that nobody measured"
+    rounds = {tuple(round.params): round for round in only(tmp_path).rounds}
+    assert rounds["1",].values["wall_time"].value == 1.0
+    assert rounds["2",].values["wall_time"].value == 20.0
+    assert rounds.keys() == {("1",), ("2",)}, "without a number beside our rounds is a case that nobody measured"
 
 
 # -- which files ---------------------------------------------------------------------------------------------------------
@@ -141,10 +141,12 @@ def test_machines_and_environments_are_kept_apart(tmp_path: Path) -> None:
     other = Machine("cpu-box")
     for machine, env, value in ((BOX, ENV, 1.0), (BOX, "other-env", 2.0), (other, ENV, 3.0)):
         Store(tmp_path).append(side(), machine, env, taken(ADD, gpu_time=value))
-    found = Store(tmp_path).load(SHA).recorded
-    values = {(each.machine.name, each.environment): each.rounds[0].values["gpu_time"].value for each in found}
+    recorded = Store(tmp_path).load(SHA).recorded
+    values = {
+        (result.machine.name, result.environment): result.rounds[0].values["gpu_time"].value for result in recorded
+    }
     assert values == {("gpu-box", ENV): 1.0, ("gpu-box", "other-env"): 2.0, ("cpu-box", ENV): 3.0}
-    assert [each.environment for each in Store(tmp_path).load(SHA, "gpu-box").recorded] == ["other-env", ENV]
+    assert [recorded.environment for recorded in Store(tmp_path).load(SHA, "gpu-box").recorded] == ["other-env", ENV]
     assert len(Store(tmp_path).load(SHA, "gpu-box", "other-env").recorded) == 1
     assert Store(tmp_path).load(SHA, "unknown").recorded == ()
 
@@ -176,13 +178,13 @@ def test_a_machine_is_what_its_machine_json_says_wherever_the_folder_is(tmp_path
     store, box = Store(tmp_path), Machine("gpu-box", {"cpu": "Some CPU"})
     for sha in (SHA, OTHER_SHA):
         loaded = store.load(sha, "gpu-box")
-        assert {each.machine.name for each in loaded.recorded} == {"gpu-box"}
-        assert box in [each.machine for each in loaded.recorded]
+        assert {recorded.machine.name for recorded in loaded.recorded} == {"gpu-box"}
+        assert box in [recorded.machine for recorded in loaded.recorded]
         assert loaded.skipped == ()
-    assert {each.commit_sha for each in store.commits("gpu-box")} == {SHA, OTHER_SHA}
+    assert {commit.commit_sha for commit in store.commits("gpu-box")} == {SHA, OTHER_SHA}
     archive = Archive(tmp_path, tmp_path / "cache", ())
     assert (archive.skipped, archive.lost, len(archive.places)) == ((), (), 2)
-    assert {each.machine.name for each in archive.places.values()} == {"gpu-box"}
+    assert {place.machine.name for place in archive.places.values()} == {"gpu-box"}
 
 
 def test_a_machine_json_that_says_something_else_makes_the_archive_anew(tmp_path: Path) -> None:
@@ -209,8 +211,8 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_used(tmp_path: P
     broken.write_text(content)
     write_asv_file(tmp_path, {"x.time_f": {"result": [1.0], "params": []}})
     loaded = Store(tmp_path).load(SHA)
-    assert [each.environment for each in loaded.recorded] == [ENV]
-    assert [each.path for each in loaded.skipped] == [broken]
+    assert [recorded.environment for recorded in loaded.recorded] == [ENV]
+    assert [file.path for file in loaded.skipped] == [broken]
     assert loaded.skipped[0].why
     assert loaded.skipped[0].fix
 
@@ -226,7 +228,7 @@ def test_a_broken_list_of_benchmarks_costs_their_entries_only(tmp_path: Path) ->
     write_asv_file(tmp_path, {"x.time_f": {"result": [1.0], "params": [], "version": "w"}})
     (tmp_path / "benchmarks.json").write_text("{")
     loaded = Store(tmp_path).load(SHA)
-    assert [each.path.name for each in loaded.skipped] == ["benchmarks.json"]
+    assert [file.path.name for file in loaded.skipped] == ["benchmarks.json"]
     assert loaded.recorded[0].rounds[0].values["wall_time"].value == 1.0
     assert loaded.recorded[0].benchmarks["x.time_f"].version == "w"
 
@@ -236,7 +238,7 @@ def test_a_sidecar_of_a_newer_format_is_named_and_asvs_file_is_used(tmp_path: Pa
     path = tmp_path / "gpu-box" / f"{SHA[:8]}-{ENV}.rounds.jsonl"
     path.write_bytes(path.read_bytes().replace(b'"format":1', b'"format":2'))
     loaded = Store(tmp_path).load(SHA)
-    assert [(each.path, each.fix) for each in loaded.skipped] == [(path, "update regress")]
+    assert [(file.path, file.fix) for file in loaded.skipped] == [(path, "update regress")]
     assert loaded.recorded[0].rounds[0].flags == [ASV_FLAG]
 
 
@@ -266,8 +268,8 @@ def test_a_folder_that_was_copied_under_another_name_has_no_rounds_of_that_machi
     shutil.copytree(tmp_path / "gpu-box", tmp_path / "other-box")
     (tmp_path / "other-box" / "machine.json").unlink(missing_ok=True)  # it would say that both are of that machine
     loaded = Store(tmp_path).load(SHA)
-    assert [each.machine.name for each in loaded.recorded] == ["gpu-box"]
-    assert {each.path.parent.name for each in loaded.skipped} == {"other-box"}
+    assert [recorded.machine.name for recorded in loaded.recorded] == ["gpu-box"]
+    assert {file.path.parent.name for file in loaded.skipped} == {"other-box"}
 
 
 def test_a_folder_that_was_copied_with_its_machine_file_counts_once(tmp_path: Path) -> None:
@@ -287,6 +289,6 @@ def test_rounds_that_stand_in_a_file_twice_are_read_once_and_named(tmp_path: Pat
     path = tmp_path / "gpu-box" / f"{SHA[:8]}-{ENV}.rounds.jsonl"
     path.write_bytes(path.read_bytes() * 3)
     loaded = Store(tmp_path).load(SHA)
-    assert [each.order for each in loaded.recorded[0].rounds] == [0, 1, 2, 3, 4]
+    assert [round.order for round in loaded.recorded[0].rounds] == [0, 1, 2, 3, 4]
     (skipped,) = loaded.skipped
     assert (skipped.path, "10 of its lines repeat rounds" in skipped.why) == (path, True)

@@ -64,9 +64,9 @@ def shard(root: Path, name: str, *values: float, at: float = 100.0, order: int =
 def test_shards_of_a_suite_become_one_result(tmp_path: Path) -> None:
     shards = [shard(tmp_path / str(n), f"ops.cudatime_{n}", 1.0 + n, 2.0 + n) for n in range(12)]
     merged = merge(tmp_path / "all", *shards)
-    assert [(each.machines, each.commits, each.added, each.known) for each in merged] == [(("gpu-box",), 1, 2, 0)] * 12
+    assert [(part.machines, part.commits, part.added, part.known) for part in merged] == [(("gpu-box",), 1, 2, 0)] * 12
     recorded = only(tmp_path / "all")
-    assert sorted((each.name, each.values["gpu_time"].value) for each in recorded.rounds) == sorted(
+    assert sorted((round.name, round.values["gpu_time"].value) for round in recorded.rounds) == sorted(
         (f"ops.cudatime_{n}", value) for n in range(12) for value in (1.0 + n, 2.0 + n)
     )
     assert set(recorded.benchmarks) == {f"ops.cudatime_{n}" for n in range(12)}
@@ -80,7 +80,7 @@ def test_rounds_of_one_case_from_two_runs_are_pooled(tmp_path: Path) -> None:
     a = shard(tmp_path / "a", ADD, 1.0, 3.0, at=200.0)
     b = shard(tmp_path / "b", ADD, 2.0, 4.0, 5.0, at=100.0)
     merge(tmp_path / "all", a, b)
-    values = [each.values["gpu_time"].value for each in only(tmp_path / "all").rounds]
+    values = [round.values["gpu_time"].value for round in only(tmp_path / "all").rounds]
     assert values == [2.0, 4.0, 5.0, 1.0, 3.0], "in the order measured, not merged"
     file = tmp_path / "all" / "gpu-box" / f"{STEM}.json"
     assert column(file, ADD, "result") == [3.0]
@@ -91,7 +91,7 @@ def test_what_is_there_already_is_not_taken_twice(tmp_path: Path) -> None:
     a, b = shard(tmp_path / "a", ADD, 1.0, 2.0), shard(tmp_path / "b", MUL, 3.0)
     merge(tmp_path / "all", a, b)
     before = contents(tmp_path / "all")
-    assert [(each.added, each.known) for each in merge(tmp_path / "all", a, b, a)] == [(0, 2), (0, 1)]
+    assert [(merged.added, merged.known) for merged in merge(tmp_path / "all", a, b, a)] == [(0, 2), (0, 1)]
     assert contents(tmp_path / "all") == before
 
 
@@ -101,7 +101,7 @@ def test_a_run_that_went_on_brings_what_is_new(tmp_path: Path) -> None:
     shard(a, ADD, 2.0, at=300.0, order=7)
     (merged,) = merge(tmp_path / "all", a)
     assert (merged.added, merged.known) == (1, 1)
-    assert [each.values["gpu_time"].value for each in only(tmp_path / "all").rounds] == [1.0, 2.0]
+    assert [round.values["gpu_time"].value for round in only(tmp_path / "all").rounds] == [1.0, 2.0]
 
 
 def test_a_newer_version_of_a_benchmark_wins_whichever_is_merged_last(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_a_newer_version_of_a_benchmark_wins_whichever_is_merged_last(tmp_path: 
         root = tmp_path / f"{first.name}-first"
         merge(root, first)
         merge(root, second)
-        assert [each.values["gpu_time"].value for each in only(root).rounds] == [1.0]
+        assert [round.values["gpu_time"].value for round in only(root).rounds] == [1.0]
         assert json.loads((root / "benchmarks.json").read_text())[ADD]["version"] == "v2"
         assert column(root / "gpu-box" / f"{STEM}.json", ADD, "version") == "v2"
 
@@ -129,8 +129,8 @@ def test_machines_commits_and_environments_stand_side_by_side(tmp_path: Path) ->
     assert merged[1].machines == ("cpu-box", "gpu-box")
     assert merged[1].commits == 2
     recorded = Store(tmp_path / "all").load(SHA).recorded
-    found = {(each.machine.name, each.environment): len(each.rounds) for each in recorded}
-    assert found == {("gpu-box", ENV): 2, ("cpu-box", ENV): 1, ("gpu-box", "next-py3.12"): 1}
+    counts = {(result.machine.name, result.environment): len(result.rounds) for result in recorded}
+    assert counts == {("gpu-box", ENV): 2, ("cpu-box", ENV): 1, ("gpu-box", "next-py3.12"): 1}
 
 
 def test_what_was_measured_again_beside_a_commit_is_merged_too(tmp_path: Path) -> None:
@@ -146,8 +146,10 @@ def test_what_was_measured_again_beside_a_commit_is_merged_too(tmp_path: Path) -
         merge(root, tmp_path / "0", tmp_path / "1")
         (anchor,) = Store(root).anchors()
         assert (anchor.recorded.commit_sha, anchor.beside) == (side().commit.sha, "f" * 40)
-        assert [each.values["gpu_time"].value for each in anchor.recorded.rounds] == [2.0, 2.0]
-        assert [each.values["gpu_time"].value for each in only(root).rounds] == [1.0] * 2, "its own results are its own"
+        assert [round.values["gpu_time"].value for round in anchor.recorded.rounds] == [2.0, 2.0]
+        assert [round.values["gpu_time"].value for round in only(root).rounds] == [1.0] * 2, (
+            "its own results are its own"
+        )
 
 
 def test_further_metrics_keep_their_names(tmp_path: Path) -> None:
@@ -173,9 +175,9 @@ def test_asvs_own_results_are_merged_by_parameters(tmp_path: Path) -> None:
     write_asv_file(tmp_path / "b", {name: asv_row([4.0, 2.0, math.nan], ["32", "16", "64"], at=2000)})
     for order in (("a", "b"), ("b", "a")):
         root = tmp_path / "-".join(order)
-        merge(root, *(tmp_path / each for each in order))
-        rounds = {each.params[0]: each for each in only(root).rounds}
-        values = {key: each.values["wall_time"].value for key, each in rounds.items() if each.values}
+        merge(root, *(tmp_path / name for name in order))
+        rounds = {round.params[0]: round for round in only(root).rounds}
+        values = {key: round.values["wall_time"].value for key, round in rounds.items() if round.values}
         assert values == {"8": 1.0, "16": 2.0, "32": 4.0}, "of the case that both have, the newer"
         assert rounds["64"].failure is not None
         assert rounds["64"].failure.kind == "skipped"
@@ -198,8 +200,8 @@ def test_a_machine_that_was_updated_has_the_later_versions(tmp_path: Path) -> No
         Store(tmp_path / name).finish(side(), box, ENV, python="3.11", benchmarks={ADD: benchmark(ADD)})
     for order in (("a", "b"), ("b", "a")):
         root = tmp_path / "-".join(order)
-        for each in order:
-            merge(root, tmp_path / each)
+        for part in order:
+            merge(root, tmp_path / part)
         assert only(root).machine.facts["os"] == "Linux 6.10"
 
 
@@ -249,7 +251,7 @@ def written(root: Path, rounds: Iterable[Round], rows: dict[str, dict[str, Any]]
 def reading(root: Path) -> Any:
     recorded = only(root)
     rounds = sorted(map(repr, recorded.rounds))
-    kept = {name: replace(each, asv={}) for name, each in recorded.benchmarks.items()}
+    kept = {name: replace(benchmark, asv={}) for name, benchmark in recorded.benchmarks.items()}
     return recorded.machine, rounds, repr(sorted(kept.items()))
 
 
@@ -302,7 +304,7 @@ def test_files_that_cannot_be_read_are_named_and_the_rest_is_merged(tmp_path: Pa
         merging.take(*result)
     merging.finish()
     twin, _, torn = merging.skipped
-    assert {each.path.parent.name for each in merging.skipped} == {"gpu-box", "moved-box"}
+    assert {file.path.parent.name for file in merging.skipped} == {"gpu-box", "moved-box"}
     assert "not JSON" in torn.why
     assert "of the same commit, machine and environment as one in" in twin.why
     assert f"mv {moved}" in twin.fix
@@ -321,8 +323,8 @@ def test_a_malformed_row_and_asvs_first_format_cost_nothing_else(tmp_path: Path)
     (tmp_path / "b" / "gpu-box" / path.name).write_text(json.dumps(first))
     merging = Merging(tmp_path / "all", [tmp_path / "a", tmp_path / "b"])
     merging.take(*merging.results[0])
-    assert [(each.path, "ops.time_b" in each.why) for each in merging.skipped] == [(path, True)]
-    values = {each.name: each.values["wall_time"].value for each in only(tmp_path / "all").rounds}
+    assert [(file.path, "ops.time_b" in file.why) for file in merging.skipped] == [(path, True)]
+    values = {round.name: round.values["wall_time"].value for round in only(tmp_path / "all").rounds}
     assert values == {"ops.time_a": 1.0, "ops.time_c": 3.0}
     shutil.copy(path, tmp_path / "all" / "gpu-box" / path.name)
     assert "ops.time_b" in refused(tmp_path / "all", tmp_path / "b").why, "a row of results_dir would be lost"
@@ -335,7 +337,7 @@ def test_lines_that_are_none_are_named_and_left_out(tmp_path: Path) -> None:
     merging = Merging(tmp_path / "all", [a])
     merging.take(*merging.results[0])
     merging.finish()
-    assert ["2 of its lines" in each.why for each in merging.skipped] == [True]
+    assert ["2 of its lines" in file.why for file in merging.skipped] == [True]
     assert len(only(tmp_path / "all").rounds) == 2
 
 
@@ -381,7 +383,7 @@ def test_a_folder_may_lie_in_results_dir(tmp_path: Path) -> None:
         merging.take(*result)
     merging.finish()
     assert len(only(tmp_path / "all").rounds) == 1
-    assert {each.path.parent.name for each in merging.skipped} == {"stray"}
+    assert {file.path.parent.name for file in merging.skipped} == {"stray"}
 
 
 def test_a_folder_that_is_none_of_results_is_refused(tmp_path: Path) -> None:
@@ -402,8 +404,8 @@ def test_a_file_of_results_dir_that_cannot_be_read_is_not_written_over(tmp_path:
 
 
 def one_by_one(root: Path, sources: list[Path]) -> None:
-    for each in sources:
-        merge(root, each)
+    for source in sources:
+        merge(root, source)
 
 
 def test_who_is_interrupted_anywhere_runs_it_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -430,8 +432,8 @@ def test_who_is_interrupted_anywhere_runs_it_again(tmp_path: Path, monkeypatch: 
             assert Store(root).load(SHA).skipped == ()
         merge(root, *sources)
         assert contents(root) == contents(tmp_path / "whole")
-        for each in (*sources, *sources):
-            merge(root, each)
+        for source in (*sources, *sources):
+            merge(root, source)
         assert contents(root) == contents(tmp_path / "whole")
 
 
@@ -445,9 +447,9 @@ def test_two_merges_and_a_run_at_once_lose_nothing(tmp_path: Path) -> None:
     barrier = context.Barrier(3)
     shards = [shard(tmp_path / str(n), name, *[1.0] * 20, at=100.0 * n) for n, name in enumerate([ADD, MUL])]
     root = tmp_path / "all"
-    merges = [context.Process(target=_merge_beside, args=(root, each, barrier)) for each in shards]
-    for each in merges:
-        each.start()
+    merges = [context.Process(target=_merge_beside, args=(root, path, barrier)) for path in shards]
+    for merging in merges:
+        merging.start()
     store = Store(root)
     barrier.wait()
     for order in range(20):
@@ -456,4 +458,4 @@ def test_two_merges_and_a_run_at_once_lose_nothing(tmp_path: Path) -> None:
     for process in merges:
         process.join(60)
         assert process.exitcode == 0
-    assert sorted(each.name for each in only(root).rounds) == [ADD] * 40 + [MUL] * 20
+    assert sorted(round.name for round in only(root).rounds) == [ADD] * 40 + [MUL] * 20

@@ -151,9 +151,7 @@ def _real(value: float | None) -> float | None:
 def _listed(values: Any) -> list[str] | None:
     number = (int, float)
     return (
-        None
-        if values is None
-        else [repr(float(each)) if type(each) in number else type(each).__name__ for each in values]
+        None if values is None else [repr(float(row)) if type(row) in number else type(row).__name__ for row in values]
     )
 
 
@@ -170,8 +168,8 @@ def test_files_of_results(tmp_path: Path, seeds: Iterable[int]) -> None:
         content = read_source(State(box, box.name, path.stem, (len(data), 1), None), ())
         assert bool(content.source.commit) == (careful is not None), seed
         # Of what a history does not need, only a comparison and a merge take note.
-        assert {why for _, why, _ in content.source.skipped} <= {each.why for each in skipped}, seed
-        assert content.source.skipped or not any("row of" in each.why for each in skipped), seed
+        assert {why for _, why, _ in content.source.skipped} <= {file.why for file in skipped}, seed
+        assert content.source.skipped or not any("row of" in file.why for file in skipped), seed
         if careful is None:
             continue
         kept = list(content.rows.values())
@@ -190,14 +188,14 @@ def test_files_of_rounds(tmp_path: Path, seeds: range) -> None:
     for seed in seeds:
         data = changed(good, seed)
         try:
-            found = sidecar.parse(data)
+            content = sidecar.parse(data)
         except FormatError:
             continue
-        assert len(found.kept) <= data.count(b"round"), seed
-        rows, further = rows_of_sidecar(found, {})
+        assert len(content.kept) <= data.count(b"round"), seed
+        rows, further = rows_of_sidecar(content, {})
         serialize_further(further)
-        json.dumps([rows, [each.round.facts for each in found.kept]])
-        msgspec.msgpack.encode(Rounds.packed(found.kept, ("driver",)))
+        json.dumps([rows, [record.round.facts for record in content.kept]])
+        msgspec.msgpack.encode(Rounds.packed(content.kept, ("driver",)))
         united = sidecar.parse(united_lines([lines_of(data), lines_of(good)]))
         assert len(united.kept) >= 4, seed
 
@@ -221,7 +219,7 @@ def test_lists_of_benchmarks_and_of_further_names(tmp_path: Path, seeds: range) 
         for name, entry in entries.items():
             repr(benchmark_of(name, entry, None, [["8"]]))
         united = united_entries([entries, parse_json(good, BENCHMARKS_VERSION)], dict)
-        serialize_json(with_further({name: dict(each) for name, each in united.items()}, known), BENCHMARKS_VERSION)
+        serialize_json(with_further({name: dict(row) for name, row in united.items()}, known), BENCHMARKS_VERSION)
 
 
 WHOLE = [pytest.param(range(60), id="few"), pytest.param(range(60, 1500), id="many", marks=pytest.mark.slow)]
@@ -237,9 +235,9 @@ def test_every_reader_and_a_merge_go_on_with_the_rest(tmp_path: Path, seeds: ran
     for seed in seeds:
         name = names[seed % len(names)]
         (tmp_path / "shard" / name).write_bytes(changed(good[name], seed))
-        store, found = Store(tmp_path / "shard"), Archive(tmp_path / "shard", tmp_path / f"cache{seed}", ("driver",))
-        for benchmark_name in found.names():
-            for _, recorded in found.recorded(benchmark_name):
+        store, reading = Store(tmp_path / "shard"), Archive(tmp_path / "shard", tmp_path / f"cache{seed}", ("driver",))
+        for benchmark_name in reading.names():
+            for _, recorded in reading.recorded(benchmark_name):
                 repr(recorded.as_rounds())
         assert store.commits(), seed
         for sha in (SHA, OTHER_SHA):

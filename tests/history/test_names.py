@@ -111,9 +111,13 @@ def test_a_benchmark_of_a_row_has_the_rows_version_and_parameters() -> None:
         "number": 7,
         "repeat": 0,
     }
-    found = benchmark_of("a.time_f", entry, "old", [["1"]])
-    assert (found.version, found.params, found.param_names) == ("old", [["1"]], ["p0"])
-    assert (found.metric, found.unit, found.declared) == ("wall_time", "seconds", {"number": 7, "repeat": 0})
+    definition = benchmark_of("a.time_f", entry, "old", [["1"]])
+    assert (definition.version, definition.params, definition.param_names) == ("old", [["1"]], ["p0"])
+    assert (definition.metric, definition.unit, definition.declared) == (
+        "wall_time",
+        "seconds",
+        {"number": 7, "repeat": 0},
+    )
 
 
 @pytest.mark.parametrize(
@@ -128,16 +132,21 @@ def test_a_benchmark_of_a_row_has_the_rows_version_and_parameters() -> None:
     ],
 )
 def test_a_benchmark_that_is_no_longer_listed_is_told_by_its_name(name: str, kind: str, unit: str, metric: str) -> None:
-    found = benchmark_of(name, {}, None, [["1"]])
-    assert (found.type, found.unit, found.metric, found.version) == (kind, unit, metric, "")
-    assert found.needs_device is (metric in ("gpu_time", "cold_time"))
-    assert found.param_names == ["param1"]
+    definition = benchmark_of(name, {}, None, [["1"]])
+    assert (definition.type, definition.unit, definition.metric, definition.version) == (kind, unit, metric, "")
+    assert definition.needs_device is (metric in ("gpu_time", "cold_time"))
+    assert definition.param_names == ["param1"]
 
 
 @pytest.mark.parametrize("odd", [None, 7, [1], {"a": 1}, True])
 def test_an_entry_with_values_of_another_kind_is_told_by_its_name(odd: Any) -> None:
     entry = dict.fromkeys(("type", "unit", "param_names", "version", "timeout", "setup_cache_key"), odd)
-    found = benchmark_of("x.track_f", entry, None, [["1", "2"]])
-    assert (found.type, found.unit, found.version, found.setup_cache_key) == ("track", "unit", "", None)
-    assert all(isinstance(each, str) for each in found.param_names)
-    assert len(found.param_names) == 1
+    definition = benchmark_of("x.track_f", entry, None, [["1", "2"]])
+    assert (definition.type, definition.unit, definition.version, definition.setup_cache_key) == (
+        "track",
+        "unit",
+        "",
+        None,
+    )
+    assert all(isinstance(name, str) for name in definition.param_names)
+    assert len(definition.param_names) == 1

@@ -23,9 +23,9 @@ def test_each_machine_remembers_by_itself(tmp_path: Path) -> None:
 def test_checks_are_pooled_by_their_degrees_of_freedom(tmp_path: Path) -> None:
     remember_noise(tmp_path, "box", {"a.f": Spread(0.003, 6), "a.g": Spread(0.0, 6)})
     remember_noise(tmp_path, "box", {"a.f": Spread(0.004, 18)})
-    found = remembered_noise(tmp_path, "box")
-    assert found["a.g"] == Spread(0.0, 6), "a case that was not measured this time stays"
-    assert found["a.f"] == Spread(0.00377, 24), "sqrt((6 * 0.003^2 + 18 * 0.004^2) / 24), to three digits"
+    spreads = remembered_noise(tmp_path, "box")
+    assert spreads["a.g"] == Spread(0.0, 6), "a case that was not measured this time stays"
+    assert spreads["a.f"] == Spread(0.00377, 24), "sqrt((6 * 0.003^2 + 18 * 0.004^2) / 24), to three digits"
 
 
 def test_a_machine_that_became_noisier_is_believed_soon(tmp_path: Path) -> None:

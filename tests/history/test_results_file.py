@@ -94,8 +94,8 @@ def test_what_is_no_file_of_results_is_named_with_a_fix(tmp_path: Path, change: 
 def test_a_malformed_row_is_named_and_the_others_are_used(tmp_path: Path, row: object) -> None:
     text = write_asv_file(tmp_path, {"x.time_f": {"result": [1.0], "params": []}}).read_text()
     data = _with(text, results={**json.loads(text)["results"], "x.time_g": row}).encode()
-    found = parse_results(data)
-    assert (set(found.rows), found.malformed) == ({"x.time_f"}, ("the row of x.time_g",))
+    results = parse_results(data)
+    assert (set(results.rows), results.malformed) == ({"x.time_f"}, ("the row of x.time_g",))
     with pytest.raises(FormatError, match=r"the row of x\.time_g is malformed"):
         parse_whole_results(data)
 
@@ -142,12 +142,14 @@ def test_cells_survive_a_row(values: list[list[str]], data: st.DataObject) -> No
     combinations = list(itertools.product(*values))
     results = st.one_of(st.none(), st.floats(allow_nan=False))
     cells = {
-        each: Cell(data.draw(results), data.draw(st.none() | st.lists(st.floats(0, 1), min_size=1, max_size=3)))
-        for each in combinations
+        combination: Cell(data.draw(results), data.draw(st.none() | st.lists(st.floats(0, 1), min_size=1, max_size=3)))
+        for combination in combinations
         if data.draw(st.booleans())
     }
-    found = cells_of(json.loads(json.dumps(row_from(values, cells))))
-    assert repr(found) == repr({each: cells.get(each, Cell(math.nan)) for each in combinations})  # NaN is not itself
+    read = cells_of(json.loads(json.dumps(row_from(values, cells))))
+    assert repr(read) == repr(
+        {combination: cells.get(combination, Cell(math.nan)) for combination in combinations}
+    )  # NaN is not itself
 
 
 def test_a_row_is_laid_out_in_the_order_of_its_parameters() -> None:

@@ -47,8 +47,8 @@ def test_rows_are_read_as_they_were_put_in() -> None:
 
 
 def test_what_stands_alone_is_the_one_case_of_a_plain_benchmark() -> None:
-    found = list(rows.RowReader().rows(rows.packed([cut([0.5], None), cut(0.5)])))
-    assert found == [AsvRow((), "", [0.5]), AsvRow((), "", [0.5])]
+    read = list(rows.RowReader().rows(rows.packed([cut([0.5], None), cut(0.5)])))
+    assert read == [AsvRow((), "", [0.5]), AsvRow((), "", [0.5])]
 
 
 @pytest.mark.parametrize(

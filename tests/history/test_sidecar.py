@@ -50,28 +50,30 @@ rounds = st.builds(
 
 def recorded(*taken: Round, facts: Mapping[str, object] | None = None, of: Benchmark | None = None) -> bytes:
     data, known = b"", set[str]()
-    for each in taken:
-        lines, new = round_lines(HEADER, dataclasses.replace(each, run="run-1"), facts or {}, of, known)
+    for round in taken:
+        lines, new = round_lines(HEADER, dataclasses.replace(round, run="run-1"), facts or {}, of, known)
         data, known = data + lines, known | new
     return data
 
 
-def same(found: Round, expected: Round) -> bool:
+def same(round: Round, expected: Round) -> bool:
     """Equal but for the samples, of which a sidecar keeps the ends alone; NaN equals itself here."""
 
-    def bare(each: Round) -> Round:
-        values = {key: dataclasses.replace(value, samples=[], ends=None) for key, value in each.values.items()}
-        return dataclasses.replace(each, values=values, run="run-1")
+    def bare(taken: Round) -> Round:
+        values = {key: dataclasses.replace(value, samples=[], ends=None) for key, value in taken.values.items()}
+        return dataclasses.replace(taken, values=values, run="run-1")
 
-    return repr(bare(found)) == repr(bare(expected)) and not any(each.samples for each in found.values.values())
+    return repr(bare(round)) == repr(bare(expected)) and not any(value.samples for value in round.values.values())
 
 
-@given(st.lists(rounds, max_size=5, unique_by=lambda each: (each.name, tuple(each.params), each.order, each.process)))
+@given(
+    st.lists(rounds, max_size=5, unique_by=lambda taken: (taken.name, tuple(taken.params), taken.order, taken.process))
+)
 def test_rounds_come_back_as_they_were_but_for_their_samples(expected: list[Round]) -> None:
-    found = parse(recorded(*expected))
-    assert found.unreadable == ()
-    assert len(found.kept) == len(expected)
-    assert all(same(kept.round, each) for kept, each in zip(found.kept, expected, strict=True))
+    content = parse(recorded(*expected))
+    assert content.unreadable == ()
+    assert len(content.kept) == len(expected)
+    assert all(same(kept.round, round) for kept, round in zip(content.kept, expected, strict=True))
 
 
 def test_of_the_samples_of_a_time_the_ends_are_kept() -> None:
@@ -89,8 +91,8 @@ def test_of_the_samples_of_a_time_the_ends_are_kept() -> None:
 @pytest.mark.parametrize("ends", ["[1, 2]", "3", '["x", 1, 1]'])
 def test_ends_that_are_none_make_a_line_unreadable(ends: str) -> None:
     data = recorded(Round("f", [], "head", 0, values={"gpu_time": Measured(1.0, [1.0, 1.0])}))
-    found = parse(re.sub(rb'"ends": ?\[1.0, ?1.0, ?1.0\]', b'"ends": ' + ends.encode(), data))
-    assert (found.kept, len(found.unreadable)) == ((), 1)
+    content = parse(re.sub(rb'"ends": ?\[1.0, ?1.0, ?1.0\]', b'"ends": ' + ends.encode(), data))
+    assert (content.kept, len(content.unreadable)) == ((), 1)
 
 
 @given(st.lists(rounds, min_size=1, max_size=3))
@@ -108,9 +110,9 @@ def test_what_rounds_share_is_written_once_and_comes_back_on_each() -> None:
         *(taken("a.cudatime_f", order=order, gpu_time=1.0) for order in range(20)), facts=facts, of=benchmark()
     )
     assert data.count(b'"is":"protocol"') == data.count(b'"is":"process"') == data.count(b'"is":"benchmark"') == 1
-    found = parse(data)
-    assert [kept.round.facts for kept in found.kept] == [facts] * 20
-    assert {kept.version for kept in found.kept} == {"v1"}
+    content = parse(data)
+    assert [kept.round.facts for kept in content.kept] == [facts] * 20
+    assert {kept.version for kept in content.kept} == {"v1"}
     assert len(data) / 20 < 500, "small enough to commit"
 
 
@@ -152,25 +154,25 @@ def test_the_raw_line_has_every_sample() -> None:
 def test_a_file_cut_anywhere_gives_the_rounds_before_the_cut(data: st.DataObject) -> None:
     whole = recorded(*(taken("f", order=order, gpu_time=1.0) for order in range(4)))
     cut = data.draw(st.integers(0, len(whole)))
-    found = parse(whole[:cut])
+    content = parse(whole[:cut])
     lines = whole[:cut].split(b"\n")
     complete = sum(b'"is":"round"' in line and line.endswith(b"}}}") for line in lines)
-    assert [kept.round.order for kept in found.kept] == list(range(complete))
-    assert found.unreadable == ()
+    assert [kept.round.order for kept in content.kept] == list(range(complete))
+    assert content.unreadable == ()
 
 
 def test_a_torn_line_in_the_middle_is_named_and_costs_nothing_else() -> None:
     first, second = recorded(taken("f", order=0)), recorded(taken("f", order=1))
-    found = parse(first + b'{"is":"round","na\n' + second)
-    assert [kept.round.order for kept in found.kept] == [0, 1]
-    assert found.unreadable == (first.count(b"\n") + 1,)
+    content = parse(first + b'{"is":"round","na\n' + second)
+    assert [kept.round.order for kept in content.kept] == [0, 1]
+    assert content.unreadable == (first.count(b"\n") + 1,)
 
 
 @pytest.mark.parametrize("line", [b"<<<<<<< HEAD", b"[]", b"5", b"null", b'{"a": 1}', b'{"is": "round"}', b"\xff"])
 def test_what_is_no_line_is_named(line: bytes) -> None:
-    found = parse(line + b"\n" + recorded(taken("f")))
-    assert found.unreadable == (1,)
-    assert len(found.kept) == 1
+    content = parse(line + b"\n" + recorded(taken("f")))
+    assert content.unreadable == (1,)
+    assert len(content.kept) == 1
 
 
 @pytest.mark.parametrize(
@@ -186,9 +188,9 @@ def test_what_is_no_line_is_named(line: bytes) -> None:
 def test_a_line_with_a_value_of_another_kind_is_none(was: bytes, now: bytes, rounds: int) -> None:
     whole = recorded(taken("f", gpu_time=1.0), of=benchmark("f"))
     assert was in whole
-    found = parse(whole.replace(was, now))
-    assert len(found.unreadable) == (2 if b"samples_min" in was else 1), "a protocol takes its round with it"
-    assert len(found.kept) == rounds
+    content = parse(whole.replace(was, now))
+    assert len(content.unreadable) == (2 if b"samples_min" in was else 1), "a protocol takes its round with it"
+    assert len(content.kept) == rounds
 
 
 @pytest.mark.parametrize("value", [b"null", b"[]", b"{}", b"7"])
@@ -227,9 +229,9 @@ def test_a_round_whose_shared_line_is_gone_is_no_round() -> None:
 
 def test_lines_and_keys_of_a_later_version_are_passed_over() -> None:
     data = recorded(taken("f")).replace(b'"order":0', b'"order":0,"mood":"good"') + b'{"is":"weather","rain":1}\n'
-    found = parse(data)
-    assert found.unreadable == ()
-    assert found.kept[0].round.name == "f"
+    content = parse(data)
+    assert content.unreadable == ()
+    assert content.kept[0].round.name == "f"
 
 
 def test_a_newer_format_is_refused() -> None:
@@ -265,7 +267,7 @@ def test_the_header_is_found_without_reading_the_rest(tmp_path: Path) -> None:
 
 def test_a_round_whose_line_stands_there_twice_counts_once_and_the_second_one_is_named() -> None:
     data = recorded(*(taken("f", order=order, started_at=1.0 + order, gpu_time=1.0) for order in range(3)))
-    assert [each.round.order for each in parse(data + data).kept] == [0, 1, 2]
+    assert [kept.round.order for kept in parse(data + data).kept] == [0, 1, 2]
     assert len(parse(data + data).doubled) == 3
     assert parse(data).doubled == ()
     once = parse(data + data.replace(b"\n", b"\r\n"))
@@ -273,16 +275,16 @@ def test_a_round_whose_line_stands_there_twice_counts_once_and_the_second_one_is
 
 
 def test_two_rounds_with_the_same_value_are_two_rounds() -> None:
-    found = parse(recorded(*(taken("f", started_at=at, gpu_time=1.0) for at in (1.0, 2.0))))
-    assert (len(found.kept), found.doubled) == (2, ())
+    content = parse(recorded(*(taken("f", started_at=at, gpu_time=1.0) for at in (1.0, 2.0))))
+    assert (len(content.kept), content.doubled) == (2, ())
 
 
 @pytest.mark.parametrize("line", [b"[1]", b"7", b'"is"', b'{"is":"round","values":7}', b'{"is":"suite","benchmarks":[]}',
                                   b'{"is":"sidecar","format":"1"}', b'{"is":"benchmark","id":[]}', b"[" * 100_000])  # fmt: skip
 def test_a_line_of_another_shape_is_unreadable_and_costs_no_other(line: bytes) -> None:
     data = recorded(taken("f", gpu_time=1.0))
-    found = parse(line + b"\n" + data)
-    assert (found.unreadable, len(found.kept)) == ((1,), 1)
+    content = parse(line + b"\n" + data)
+    assert (content.unreadable, len(content.kept)) == ((1,), 1)
 
 
 @pytest.mark.parametrize("field", ["started_at", "duration_s", "order", "process"])
@@ -290,5 +292,5 @@ def test_a_line_of_another_shape_is_unreadable_and_costs_no_other(line: bytes) -
 def test_a_round_at_no_time_or_in_no_order_is_unreadable(field: str, value: bytes) -> None:
     good, key = recorded(taken("f", gpu_time=1.0)), b'"%b":' % field.encode()
     data = re.sub(key + rb"[0-9.]+", key + value, good)
-    found = parse(data)
-    assert (found.kept, len(found.unreadable)) == ((), 1)
+    content = parse(data)
+    assert (content.kept, len(content.unreadable)) == ((), 1)

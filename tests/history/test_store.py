@@ -33,8 +33,8 @@ def test_a_round_is_on_disk_at_once(tmp_path: Path) -> None:
     store = Store(tmp_path)
     for order in range(3):
         store.append(side(), BOX, ENV, taken(ADD, order=order, gpu_time=1.0 + order), benchmark=benchmark())
-        assert [each.values["gpu_time"].value for each in only(tmp_path).rounds] == [
-            1.0 + each for each in range(order + 1)
+        assert [round.values["gpu_time"].value for round in only(tmp_path).rounds] == [
+            1.0 + step for step in range(order + 1)
         ]
     assert os.listdir(tmp_path / "gpu-box") == [f"{SHA[:8]}-{ENV}.rounds.jsonl"]
 
@@ -45,7 +45,7 @@ def test_what_finish_adds_is_not_read_again_by_the_next_round(tmp_path: Path, mo
     store.finish(side(), BOX, ENV, python="3.11", benchmarks={ADD: benchmark()})
     monkeypatch.delattr(Store, "_sidecar")  # what reads the whole of it
     store.append(side(), BOX, ENV, taken(ADD, order=1, gpu_time=2.0))
-    assert [each.values["gpu_time"].value for each in only(tmp_path).rounds] == [1.0, 2.0]
+    assert [round.values["gpu_time"].value for round in only(tmp_path).rounds] == [1.0, 2.0]
 
 
 def test_all_samples_go_to_the_journal_and_survive_as_one_stream(tmp_path: Path) -> None:
@@ -63,11 +63,11 @@ def test_a_torn_last_line_costs_its_own_round_only(tmp_path: Path) -> None:
     path = tmp_path / "gpu-box" / f"{SHA[:8]}-{ENV}.rounds.jsonl"
     with open(path, "ab") as file:
         file.write(b'{"is":"round","name":"ops.cuda')
-    assert [each.order for each in only(tmp_path).rounds] == [0]
+    assert [round.order for round in only(tmp_path).rounds] == [0]
     fill(tmp_path, [taken(ADD, order=1, gpu_time=1.0)], [benchmark()])
     loaded = Store(tmp_path).load(SHA)
-    assert [each.order for each in loaded.recorded[0].rounds] == [0, 1]
-    assert [(each.path, "1 of its lines" in each.why) for each in loaded.skipped] == [(path, True)]
+    assert [round.order for round in loaded.recorded[0].rounds] == [0, 1]
+    assert [(file.path, "1 of its lines" in file.why) for file in loaded.skipped] == [(path, True)]
 
 
 def test_a_store_goes_on_when_its_sidecar_was_removed_meanwhile(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_a_store_goes_on_when_its_sidecar_was_removed_meanwhile(tmp_path: Path) 
     store.append(side(), BOX, ENV, taken(ADD, order=0, gpu_time=1.0), {"driver": "580"})
     (tmp_path / "gpu-box" / f"{SHA[:8]}-{ENV}.rounds.jsonl").unlink()
     store.append(side(), BOX, ENV, taken(ADD, order=1, gpu_time=1.0), {"driver": "580"})
-    assert [(each.order, each.facts) for each in only(tmp_path).rounds] == [(1, {"driver": "580"})]
+    assert [(round.order, round.facts) for round in only(tmp_path).rounds] == [(1, {"driver": "580"})]
 
 
 def test_a_disk_that_gets_full_leaves_whole_rounds(tmp_path: Path) -> None:
@@ -147,8 +147,8 @@ def test_what_was_appended_and_never_finished_is_unfinished(tmp_path: Path) -> N
 def test_finishing_writes_the_files_of_asv(tmp_path: Path) -> None:
     rounds = [taken(ADD, order=order, gpu_time=value, wall_time=9.0) for order, value in enumerate([1.0, 3.0, 2.0])]
     store = Store(tmp_path)
-    for each in rounds:
-        store.append(side(), BOX, ENV, each)
+    for round in rounds:
+        store.append(side(), BOX, ENV, round)
     path = store.finish(
         side(),
         BOX,
@@ -189,7 +189,7 @@ def test_a_second_run_of_another_benchmark_leaves_the_first(tmp_path: Path) -> N
     path = fill(tmp_path, [taken("ops.cudatime_mul", gpu_time=2.0)], [benchmark("ops.cudatime_mul")])
     assert path is not None
     assert (column(path, ADD, "result"), column(path, "ops.cudatime_mul", "result")) == ([1.0], [2.0])
-    assert {each.name for each in only(tmp_path).rounds} == {ADD, "ops.cudatime_mul"}
+    assert {round.name for round in only(tmp_path).rounds} == {ADD, "ops.cudatime_mul"}
     assert {ADD, "ops.cudatime_mul"} <= set(entries(tmp_path))
 
 
@@ -206,7 +206,7 @@ def test_a_new_version_of_a_benchmark_starts_anew(tmp_path: Path) -> None:
     assert path is not None
     assert (column(path, ADD, "samples"), column(path, ADD, "version")) == ([[2.0]], "v2")
     recorded = only(tmp_path)
-    assert [each.values["gpu_time"].value for each in recorded.rounds] == [2.0]
+    assert [round.values["gpu_time"].value for round in recorded.rounds] == [2.0]
     assert recorded.benchmarks[ADD].version == "v2"
     assert recorded.notes == (f"{ADD}: 1 older rounds were measured differently (other version) and are left out",)
 
@@ -219,7 +219,7 @@ def test_other_declared_sampling_starts_anew_and_asvs_cells_of_the_old_go(tmp_pa
     assert path is not None
     assert column(path, ADD, "result") == [2.0, pytest.approx(math.nan, nan_ok=True)]
     recorded = only(tmp_path)
-    assert [(each.params, each.values["gpu_time"].value) for each in recorded.rounds] == [(["1"], 2.0)]
+    assert [(round.params, round.values["gpu_time"].value) for round in recorded.rounds] == [(["1"], 2.0)]
     assert recorded.benchmarks[ADD].declared == {}
     assert recorded.notes == (
         f"{ADD}: 2 older rounds were measured differently (other declared number) and are left out",
@@ -227,7 +227,7 @@ def test_other_declared_sampling_starts_anew_and_asvs_cells_of_the_old_go(tmp_pa
     # Declared as at first again: what the sidecar says last of the benchmark is not what it says of the newest round.
     fill(tmp_path, [taken(ADD, ["2"], gpu_time=3.0)], [benchmark(params=params, number=5)])
     assert only(tmp_path).benchmarks[ADD].declared == {"number": 5}
-    assert [each.values["gpu_time"].value for each in only(tmp_path).rounds] == [1.0, 1.0, 3.0]
+    assert [round.values["gpu_time"].value for round in only(tmp_path).rounds] == [1.0, 1.0, 3.0]
 
 
 def test_finishing_another_benchmark_does_not_give_old_rounds_the_new_version(tmp_path: Path) -> None:
@@ -281,7 +281,7 @@ def test_a_result_that_asv_took_later_is_not_overwritten(tmp_path: Path) -> None
     fill(tmp_path, [taken(ADD, gpu_time=1.0, started_at=300.0)], [benchmark()])
     assert column(path, "x.time_f", "result") == [2.0]
     recorded = only(tmp_path)
-    (round,) = [each for each in recorded.rounds if each.name == "x.time_f"]
+    (round,) = [round for round in recorded.rounds if round.name == "x.time_f"]
     assert round.values["wall_time"].value == 2.0
     assert "x.time_f: asv measured it later, its result is used" in recorded.notes
 
@@ -298,10 +298,10 @@ def test_names_that_asv_run_dropped_come_back_with_the_next_write(tmp_path: Path
         [mul],
         of=side(OTHER_SHA),
     )
-    found = entries(tmp_path)
-    assert set(found) == {ADD, f"{ADD}.host_time", mul.name, f"{mul.name}.peak_memory", "x.time_f"}
-    assert found[f"{ADD}.host_time"]["version"] == "v2:host_time", "as the entry of the benchmark is now"
-    assert found[f"{mul.name}.peak_memory"]["unit"] == "bytes"
+    listed = entries(tmp_path)
+    assert set(listed) == {ADD, f"{ADD}.host_time", mul.name, f"{mul.name}.peak_memory", "x.time_f"}
+    assert listed[f"{ADD}.host_time"]["version"] == "v2:host_time", "as the entry of the benchmark is now"
+    assert listed[f"{mul.name}.peak_memory"]["unit"] == "bytes"
     assert not [path.name for path in tmp_path.iterdir() if path.suffix == ".json" and path.name != "benchmarks.json"]
     assert (tmp_path / FURTHER_FILE).exists()
 
@@ -363,7 +363,7 @@ def test_a_file_that_cannot_be_read_is_named_and_never_overwritten(tmp_path: Pat
     assert caught.value.fix
     assert (tmp_path / name).read_text() == content
     recorded = Store(tmp_path).load(SHA).recorded[0]
-    assert [each.order for each in recorded.rounds] == [0, 1], "the rounds are in the sidecar"
+    assert [round.order for round in recorded.rounds] == [0, 1], "the rounds are in the sidecar"
     assert recorded.benchmarks[ADD].version == "v1"
 
 
@@ -436,4 +436,4 @@ def test_a_failure_is_null_a_skip_is_nan_and_a_reader_is_told_why(tmp_path: Path
     value, skipped, failed = column(path, ADD, "result")
     assert (value, failed) == (1.0, None)
     assert math.isnan(skipped)
-    assert [each.failure for each in only(tmp_path).rounds] == [each.failure for each in rounds]
+    assert [round.failure for round in only(tmp_path).rounds] == [round.failure for round in rounds]

@@ -24,8 +24,8 @@ def said(verdict: Verdict, **changes: object) -> Comparison:
 
 
 def after(folder: Path, *verdicts: Verdict, head: Side = HEAD) -> LastVerdict:
-    for each in verdicts:
-        remember_verdicts(folder, "box", BASE, head, [said(each)])
+    for other in verdicts:
+        remember_verdicts(folder, "box", BASE, head, [said(other)])
     return last_verdicts(folder, "box")[str(CASE), "gpu_time"]
 
 

@@ -76,25 +76,25 @@ def test_rounds_come_back_from_our_reader_and_medians_from_asvs(visited: tuple[B
         if path is None:
             assert rounds == []
             return
-        found = {(tuple(each.params), each.order): each for each in only(root).rounds}
-        assert len(found) == len(rounds)
-        for each in rounds:
-            kept = found[tuple(each.params), each.order]
+        by_order = {(tuple(round.params), round.order): round for round in only(root).rounds}
+        assert len(by_order) == len(rounds)
+        for round in rounds:
+            kept = by_order[tuple(round.params), round.order]
             assert {key: kept.values[key].value for key in kept.values} == {
-                key: each.values[key].value for key in each.values
+                key: round.values[key].value for key in round.values
             }
-            assert kept.failure == each.failure
+            assert kept.failure == round.failure
 
         results, listed = Results.load(str(path), "gpu-box"), asv_benchmarks(root)
         assert results.get_result_keys(listed) == set(listed) == set(results.get_all_result_keys())
         for name in listed:
             metric = name.removeprefix(ADD + ".") if name != ADD else "gpu_time"
             for case, value in by_case(results, listed, name).items():
-                mine = [each for each in rounds if tuple(each.params) == case]
-                numbers = [each.values[metric].value for each in mine if metric in each.values]
+                mine = [round for round in rounds if tuple(round.params) == case]
+                numbers = [round.values[metric].value for round in mine if metric in round.values]
                 if numbers:
                     assert value == pytest.approx(median(numbers), rel=1e-12)
-                elif all(each.failure == SKIPPED for each in mine):  # or there are none: not measured
+                elif all(round.failure == SKIPPED for round in mine):  # or there are none: not measured
                     assert value is not None
                     assert math.isnan(value)
                 else:
@@ -113,7 +113,7 @@ def test_asv_reads_samples_statistics_and_facts(tmp_path: Path) -> None:
     assert (stats["repeat"], stats["number"], stats["q_25"]) == (3, 4, 1.5)
     assert stats["ci_99_a"] <= 1.0 < 3.0 <= stats["ci_99_b"]
     assert results.started_at[ADD] == 50_000
-    assert [each.commit_hash for each in iter_results(str(tmp_path))] == [SHA]
+    assert [row.commit_hash for row in iter_results(str(tmp_path))] == [SHA]
 
 
 def test_parameters_are_matched_by_value_by_asv_too(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_what_asv_saves_after_us_and_before_us_is_all_there(tmp_path: Path) -> N
     results.add_result(bench.asv, outcome, record_samples=True)
     results.save(str(tmp_path))
     recorded = only(tmp_path)
-    assert {each.name: (ASV_FLAG in each.flags, each.process) for each in recorded.rounds} == {
+    assert {round.name: (ASV_FLAG in round.flags, round.process) for round in recorded.rounds} == {
         ADD: (False, 4242),  # the sidecar has survived that asv wrote its file anew
         "x.time_f": (True, 0),
     }
@@ -151,21 +151,21 @@ def test_a_time_of_asvs_under_the_device_protocol_keeps_its_wall_time(tmp_path: 
     times = {"gpu_time": 0.25, "host_time": 0.125, "wall_time": 0.75}
     path = fill(tmp_path, [taken(name, protocol=device, values=times)], [after])
     results, listed = Results.load(str(path)), asv_benchmarks(tmp_path)
-    assert {each: by_case(results, listed, each)[()] for each in listed} == {
+    assert {row: by_case(results, listed, row)[()] for row in listed} == {
         "x.time_f": 0.75,
         "x.time_f.gpu_time": 0.25,
         "x.time_f.host_time": 0.125,
     }
     assert listed["x.time_f"]["type"] == listed["x.time_f.gpu_time"]["type"] == "time"
 
-    (found,) = only(tmp_path).rounds
-    assert {metric: each.value for metric, each in found.values.items()} == times
-    assert found.protocol == device
+    (round,) = only(tmp_path).rounds
+    assert {metric: value.value for metric, value in round.values.items()} == times
+    assert round.protocol == device
     for sidecar in tmp_path.rglob("*.rounds.jsonl"):
         sidecar.unlink()
     recorded = only(tmp_path)
     (read,) = recorded.rounds
-    assert {metric: each.value for metric, each in read.values.items()} == times
+    assert {metric: value.value for metric, value in read.values.items()} == times
     assert read.protocol is not None
     assert read.protocol.metric == "gpu_time", "the case is about its device time, which gates"
     assert (recorded.benchmarks[name].metric, recorded.benchmarks[name].needs_device) == ("gpu_time", True)
@@ -177,8 +177,8 @@ def test_a_cold_start_is_a_time_to_asv(tmp_path: Path) -> None:
     bench = benchmark(name, metric="cold_time")
     path = fill(tmp_path, [taken(name, protocol=Protocol("cold_time"), values=times)], [bench])
     results, listed = Results.load(str(path)), asv_benchmarks(tmp_path)
-    assert {each: by_case(results, listed, each)[()] for each in listed} == {name: 8.5, f"{name}.compile_time": 6.0}
-    assert {each: entry["unit"] for each, entry in listed.items()} == dict.fromkeys(listed, "seconds")
+    assert {row: by_case(results, listed, row)[()] for row in listed} == {name: 8.5, f"{name}.compile_time": 6.0}
+    assert {row: entry["unit"] for row, entry in listed.items()} == dict.fromkeys(listed, "seconds")
     for sidecar in tmp_path.rglob("*.rounds.jsonl"):
         sidecar.unlink()
     (read,) = only(tmp_path).rounds
@@ -190,8 +190,8 @@ def test_asv_reads_our_machine(tmp_path: Path) -> None:
     fill(tmp_path, [taken(ADD, gpu_time=1.0)], [benchmark()])
     from asv.util import load_json
 
-    found = load_json(str(tmp_path / "gpu-box" / "machine.json"), AsvMachine.api_version)
-    assert found == {"machine": "gpu-box", **BOX.facts}
+    machine = load_json(str(tmp_path / "gpu-box" / "machine.json"), AsvMachine.api_version)
+    assert machine == {"machine": "gpu-box", **BOX.facts}
 
 
 # -- asv's commands ------------------------------------------------------------------------------------------------------

@@ -35,22 +35,22 @@ def test_two_writers_lose_nothing(tmp_path: Path, names: tuple[str, str]) -> Non
     writers = [
         context.Process(target=write, args=(root, name, index * 100, barrier)) for index, name in enumerate(names)
     ]
-    for each in writers:
-        each.start()
-    for each in writers:
-        each.join(60)
-    assert [each.exitcode for each in writers] == [0, 0]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join(60)
+    assert [writer.exitcode for writer in writers] == [0, 0]
 
     recorded = only(root)
     expected = {(name, index * 100 + order) for index, name in enumerate(names) for order in range(ROUNDS)}
-    assert {(each.name, each.order) for each in recorded.rounds} == expected
+    assert {(round.name, round.order) for round in recorded.rounds} == expected
     assert len(recorded.rounds) == 2 * ROUNDS
-    assert all(each.facts == {"driver": "580"} for each in recorded.rounds)
+    assert all(round.facts == {"driver": "580"} for round in recorded.rounds)
     path = root / "gpu-box" / f"{SHA[:8]}-{ENV}.json"
     samples = sum(len(column(path, name, "samples")[0]) for name in set(names))
     assert samples == 2 * ROUNDS
     assert set(names) <= set(json.loads((root / "benchmarks.json").read_text()))
-    leftovers = [each.name for each in root.rglob("*") if each.name.startswith(".")]
+    leftovers = [path.name for path in root.rglob("*") if path.name.startswith(".")]
     assert leftovers == []
 
 
@@ -58,19 +58,19 @@ def explain(root: Path, first: int, barrier: object) -> None:
     """Keep explanations of one head against several bases."""
     barrier.wait()  # type: ignore[attr-defined]
     for base in range(first, first + ROUNDS):
-        found = sample.explain().explained[0]
-        keep_explanation(root, KeptExplanation(f"{base:040x}", SHA, BOX.name, ENV, 1e9, found))
+        explained = sample.explain().explained[0]
+        keep_explanation(root, KeptExplanation(f"{base:040x}", SHA, BOX.name, ENV, 1e9, explained))
 
 
 def test_two_that_explain_lose_nothing(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     barrier = context.Barrier(2)
     writers = [context.Process(target=explain, args=(tmp_path, index * 100, barrier)) for index in range(2)]
-    for each in writers:
-        each.start()
-    for each in writers:
-        each.join(60)
-    assert [each.exitcode for each in writers] == [0, 0]
-    kept = sorted(int(each.base, 16) for each in explanations_in(tmp_path))
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join(60)
+    assert [writer.exitcode for writer in writers] == [0, 0]
+    kept = sorted(int(explanation.base, 16) for explanation in explanations_in(tmp_path))
     assert kept == [index * 100 + at for index in range(2) for at in range(ROUNDS)]
-    assert [each.name for each in tmp_path.rglob(".*")] == []
+    assert [path.name for path in tmp_path.rglob(".*")] == []

@@ -25,13 +25,13 @@ WRITTEN = Path(__file__).parent / "written"
 
 
 def by_case(document: Document) -> dict[str, Given]:
-    return {str(Case(each.name, tuple(each.params.values()))): each for each in document.cases}
+    return {str(Case(case.name, tuple(case.params.values()))): case for case in document.cases}
 
 
 def test_google_benchmark_gives_families_arguments_and_repetitions() -> None:
     document = read(WRITTEN / "google_benchmark-1.json")
-    found = by_case(document)
-    assert list(found) == [
+    cases = by_case(document)
+    assert list(cases) == [
         "BM_sum<int>(1024)",
         "BM_sum<int>(65536)",
         "BM_sum<double>(1024, 3)",
@@ -40,7 +40,7 @@ def test_google_benchmark_gives_families_arguments_and_repetitions() -> None:
         "Stack.Push(2)",
     ]
     assert (document.format, document.source) == ("google-benchmark", "sums")
-    small, by_real_time = found["BM_sum<int>(1024)"], found["BM_sum<double>(1024, 3)"]
+    small, by_real_time = cases["BM_sum<int>(1024)"], cases["BM_sum<double>(1024, 3)"]
     assert small.params == {"n": "1024"}
     assert (small.metric, by_real_time.metric) == ("cpu_time", "wall_time")
     cpu = small.values["cpu_time"]
@@ -50,8 +50,8 @@ def test_google_benchmark_gives_families_arguments_and_repetitions() -> None:
     assert by_real_time.facts["bytes"] == pytest.approx(8192)
     assert small.values["width"].value == 4
     assert (small.values["items_per_second"].unit, small.values["width"].unit) == ("1/s", "")
-    assert found["BM_copy.short"].facts["label"] == "by value"
-    failure = found["BM_fails"].failure
+    assert cases["BM_copy.short"].facts["label"] == "by value"
+    failure = cases["BM_fails"].failure
     assert failure is not None
     assert (failure.kind, failure.message) == ("error", "no input")
 
@@ -59,7 +59,7 @@ def test_google_benchmark_gives_families_arguments_and_repetitions() -> None:
 def test_aggregates_alone_have_a_median_and_no_samples() -> None:
     alone = by_case(read(WRITTEN / "google_benchmark-aggregates.json"))
     written = json.loads((WRITTEN / "google_benchmark-aggregates.json").read_text())
-    median = next(each for each in written["benchmarks"] if each["name"] == "BM_sum<int>/n:1024_median")
+    median = next(row for row in written["benchmarks"] if row["name"] == "BM_sum<int>/n:1024_median")
     value = alone["BM_sum<int>(1024)"].values["cpu_time"]
     assert value.value == pytest.approx(median["cpu_time"] * 1e-9)
     assert value.samples == []
@@ -68,22 +68,22 @@ def test_aggregates_alone_have_a_median_and_no_samples() -> None:
 def test_what_google_benchmark_lists_are_the_cases_that_it_gives() -> None:
     listed = read_list(WRITTEN / "google_benchmark-list.txt", "google-benchmark")
     given = by_case(read(WRITTEN / "google_benchmark-1.json"))
-    assert {name: each.metric for name, each in by_case(listed).items()} == {
-        name: each.metric for name, each in given.items()
+    assert {name: case.metric for name, case in by_case(listed).items()} == {
+        name: case.metric for name, case in given.items()
     }
 
 
 def test_pytest_benchmark_gives_tests_with_their_parameters() -> None:
     document = read(WRITTEN / "pytest_benchmark.json")
-    found = by_case(document)
-    assert list(found)[:2] == ["t.test_sorting.test_sort('up', 10)", "t.test_sorting.test_sort('up', 1000)"]
-    assert list(found)[4:] == [
+    cases = by_case(document)
+    assert list(cases)[:2] == ["t.test_sorting.test_sort('up', 10)", "t.test_sorting.test_sort('up', 1000)"]
+    assert list(cases)[4:] == [
         "t.test_sorting.TestJoin.test_join",
         "t.test_sorting.test_object('sum')",  # a function is no value that JSON has
         "t.test_sorting.test_object('min')",
     ]
     written = json.loads((WRITTEN / "pytest_benchmark.json").read_text())["benchmarks"][0]["stats"]
-    sort = found["t.test_sorting.test_sort('up', 10)"]
+    sort = cases["t.test_sorting.test_sort('up', 10)"]
     assert (sort.values["wall_time"].value, len(sort.values["wall_time"].samples)) == (
         written["median"],
         written["rounds"],
@@ -94,10 +94,10 @@ def test_pytest_benchmark_gives_tests_with_their_parameters() -> None:
 
 
 def test_hyperfine_gives_commands_with_what_was_put_in() -> None:
-    found = by_case(read(WRITTEN / "hyperfine.json"))
+    cases = by_case(read(WRITTEN / "hyperfine.json"))
     command = "sh_-c_'exit_0;_echo_{n}'"
-    assert list(found) == [f"{command}(1)", "true(1)", f"{command}(2)", "true(2)"]
-    times = next(iter(found.values())).values
+    assert list(cases) == [f"{command}(1)", "true(1)", f"{command}(2)", "true(2)"]
+    times = next(iter(cases.values())).values
     assert len(times["wall_time"].samples) == 5
     assert {"user_time", "system_time"} <= times.keys()
     failure = by_case(read(WRITTEN / "hyperfine-failing.json"))["false"].failure
@@ -183,7 +183,7 @@ def test_nvbench_gives_cold_batch_and_host_times_and_samples_from_beside(tmp_pat
     assert case.values["batch_time"].value == pytest.approx(1.08e-4)
     assert case.values["my.collisions"].value == 7
     assert case.facts == {"sm_clock_hz": 1.98e9, "bytes": pytest.approx(4096)}
-    assert [each.failure and each.failure.kind for each in (without, broken)] == ["skipped", "error"]
+    assert [given.failure and given.failure.kind for given in (without, broken)] == ["skipped", "error"]
 
 
 def test_nvbench_without_samples_has_their_mean_and_says_so(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_cutlass_gives_operations_with_their_problems(tmp_path: Path) -> None:
     assert (passed.params["m"], passed.params["A"]) == ("1024", "'f16:row'")
     assert passed.values["gpu_time"].value == pytest.approx(0.25e-3)
     assert passed.facts == {"bytes": 2048.0, "flops": 4096.0}
-    failures = [(each.failure.kind, each.failure.message) for each in (incorrect, unsupported) if each.failure]
+    failures = [(given.failure.kind, given.failure.message) for given in (incorrect, unsupported) if given.failure]
     assert failures == [("error", "incorrect, success"), ("skipped", "not_supported, success")]
     (tmp_path / "cut.csv").write_text(CUTLASS[:-80])
     with pytest.raises(DocumentError, match="not a document of cutlass"):
@@ -281,13 +281,13 @@ def test_parameters_that_make_no_full_grid_make_no_case_more() -> None:
     benchmarks = benchmarks_of([document])
     assert list(benchmarks) == ["app.copy"]
     assert [str(case) for case in cases_of(benchmarks["app.copy"])] == ["app.copy(1, 1)", "app.copy(2, 2)"]
-    assert [each.params for each in rounds_of(document, benchmarks, "head")] == [["1", "1"], ["2", "2"]]
+    assert [round.params for round in rounds_of(document, benchmarks, "head")] == [["1", "1"], ["2", "2"]]
 
 
 def test_two_cases_of_one_name_are_two(tmp_path: Path) -> None:
     result = {"command": "a b", "mean": 1.0, "median": 1.0}
-    found = read(written(tmp_path / "h.json", {"results": [result, result]}))
-    assert [each.name for each in found.cases] == ["a_b", "a_b_2"]
+    document = read(written(tmp_path / "h.json", {"results": [result, result]}))
+    assert [case.name for case in document.cases] == ["a_b", "a_b_2"]
 
 
 @pytest.mark.parametrize(
@@ -335,15 +335,15 @@ OTHERS: tuple[Any, ...] = (None, [], "x", {"y": 1}, -1)
 
 def mutations(content: Any) -> list[Any]:
     """The document with each of its values in turn replaced by another kind, or left out; of lists the first items."""
-    found: list[Any] = []
+    mutated: list[Any] = []
     if isinstance(content, dict):
         for key, value in content.items():
-            found += [{**content, key: other} for other in OTHERS]
-            found += [{**content, key: inner} for inner in mutations(value)]
-            found.append({name: each for name, each in content.items() if name != key})
+            mutated += [{**content, key: other} for other in OTHERS]
+            mutated += [{**content, key: inner} for inner in mutations(value)]
+            mutated.append({name: row for name, row in content.items() if name != key})
     elif isinstance(content, list):
-        found += [[inner] for value in content[:1] for inner in mutations(value)]
-    return found
+        mutated += [[inner] for value in content[:1] for inner in mutations(value)]
+    return mutated
 
 
 @pytest.mark.parametrize("name", ["google_benchmark-1", "pytest_benchmark", "hyperfine"])
@@ -351,8 +351,8 @@ def test_a_mutated_document_is_read_or_refused_with_the_reason(name: str, tmp_pa
     path, kind = WRITTEN / f"{name}.json", name.partition("-")[0].replace("_", "-")
     for mutated in mutations(json.loads(path.read_text())):
         try:
-            found = read(written(tmp_path / "m.json", mutated), kind)
-            rounds_of(found, benchmarks_of([found]), "head")
+            document = read(written(tmp_path / "m.json", mutated), kind)
+            rounds_of(document, benchmarks_of([document]), "head")
         except DocumentError as refused:
             assert "" not in (refused.why, refused.fix)  # noqa: PT017  # what cannot be read says why
 
@@ -393,5 +393,5 @@ def test_what_is_of_no_format_is_told_which_are_known(tmp_path: Path) -> None:
 def test_parameters_that_multiply_beyond_measure_are_refused() -> None:
     params = [{f"p{axis}": str(value) for axis in range(3)} for value in range(50)]
     with pytest.raises(DocumentError) as caught:
-        benchmarks_of([Document(tuple(Given("x", {}, each) for each in params))])
+        benchmarks_of([Document(tuple(Given("x", {}, param) for param in params))])
     assert caught.value.why == "its parameters multiply to 125000, and 100000 can be held"

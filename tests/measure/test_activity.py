@@ -75,7 +75,7 @@ class Library:
         assert buffer.value % 8 == 0
         data = b"".join(self.records)
         ctypes.memmove(buffer.value, data, len(data))
-        self.sizes = [len(each) for each in self.records]
+        self.sizes = [len(record) for record in self.records]
         self.records = []
         self.take_back(None, 0, buffer, size.value, len(data))
         return 0
@@ -103,15 +103,15 @@ def test_records_become_activities() -> None:
     ]
     library.records += [kernel(8000, 9000, device=1), kernel(8000, 0), kernel(10_000, 10_500)]
     assert tracer.collect() == []
-    found = tracer.collect(flush=True)
-    assert [(each.kind, each.name, each.nbytes) for each in found] == [
+    pieces = tracer.collect(flush=True)
+    assert [(piece.kind, piece.name, piece.nbytes) for piece in pieces] == [
         ("kernel", "at::native::elementwise_kernel", 0),
         ("copy", "copy", 4096),
         ("fill", "fill", 64),
         ("kernel", "at::native::elementwise_kernel", 0),
     ]
-    from_s = found[0].start_s
-    times = [(round((each.start_s - from_s) * 1e9), round((each.end_s - from_s) * 1e9)) for each in found]
+    from_s = pieces[0].start_s
+    times = [(round((piece.start_s - from_s) * 1e9), round((piece.end_s - from_s) * 1e9)) for piece in pieces]
     assert times == [(0, 1500), (2000, 5000), (6000, 7000), (10_000, 10_500)]
 
 
@@ -150,7 +150,7 @@ def test_times_are_of_the_hosts_clock_whatever_clock_a_profiler_has_given_cupti(
     first, second = tracer.collect(flush=True)
     assert first.start_s == pytest.approx(5000.1, abs=3e-6)
     assert second.start_s == pytest.approx(5000.5, abs=1e-4)
-    assert [each.end_s - each.start_s for each in (first, second)] == pytest.approx([40e-6] * 2, rel=1e-3)
+    assert [piece.end_s - piece.start_s for piece in (first, second)] == pytest.approx([40e-6] * 2, rel=1e-3)
 
 
 def test_buffers_are_used_again() -> None:
@@ -212,7 +212,7 @@ def test_devices_of_one_process_have_tracers_of_their_own() -> None:
     library.records = [kernel(0, 100)]
     two.start()
     library.records += [kernel(200, 300, device=1), kernel(400, 500), kernel(600, 700, device=1)]
-    assert [round((each.end_s - each.start_s) * 1e9) for each in two.collect(flush=True)] == [100, 100]
+    assert [round((piece.end_s - piece.start_s) * 1e9) for piece in two.collect(flush=True)] == [100, 100]
     assert len(one.collect()) == 2
     two.stop()
     assert library.enabled == {1, 2, 10, 22}, "the other one goes on"

@@ -74,21 +74,21 @@ def measured(monkeypatch: pytest.MonkeyPatch, peer: bool = False, **script: Any)
 
 
 def test_work_over_time_of_a_copy_and_of_each_product(monkeypatch: pytest.MonkeyPatch) -> None:
-    found, library = measured(monkeypatch)
-    assert found.failure is None
-    assert found.copy_bytes_s == pytest.approx(2 * GIB / COPY_S, rel=0.02), "read and written"
+    limits, library = measured(monkeypatch)
+    assert limits.failure is None
+    assert limits.copy_bytes_s == pytest.approx(2 * GIB / COPY_S, rel=0.02), "read and written"
     for dtype, seconds in PRODUCT_S.items():
-        assert found.matmul_flops_s[dtype] == pytest.approx(2 * 8192**3 / seconds, rel=0.02)
+        assert limits.matmul_flops_s[dtype] == pytest.approx(2 * 8192**3 / seconds, rel=0.02)
     assert library.asked == [("copy", GIB), *((dtype, 8192) for dtype in PRODUCT_S)]
-    assert decode(encode(found)) == found
+    assert decode(encode(limits)) == limits
 
 
 def test_a_copy_to_another_device_is_measured_where_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    found, library = measured(monkeypatch, devices=2)
-    assert not found.peer_bytes_s
+    limits, library = measured(monkeypatch, devices=2)
+    assert not limits.peer_bytes_s
     assert "peer" not in dict(library.asked), "nobody has locked the other one"
-    found, library = measured(monkeypatch, peer=True, devices=2)
-    assert found.peer_bytes_s == pytest.approx(GIB / PEER_S, rel=0.02)
+    limits, library = measured(monkeypatch, peer=True, devices=2)
+    assert limits.peer_bytes_s == pytest.approx(GIB / PEER_S, rel=0.02)
     assert library.asked[-1] == ("peer", GIB)
 
 
@@ -100,21 +100,21 @@ def test_a_ceiling_is_the_best_of_the_rounds(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_what_was_measured_before_a_failure_is_kept_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    found, _ = measured(monkeypatch, broken="tf32")
-    assert found.copy_bytes_s > 0
-    assert list(found.matmul_flops_s) == ["float32"]
-    assert found.failure is not None
-    assert found.failure.message == "RuntimeError: CUBLAS_STATUS_NOT_SUPPORTED"
+    limits, _ = measured(monkeypatch, broken="tf32")
+    assert limits.copy_bytes_s > 0
+    assert list(limits.matmul_flops_s) == ["float32"]
+    assert limits.failure is not None
+    assert limits.failure.message == "RuntimeError: CUBLAS_STATUS_NOT_SUPPORTED"
 
 
 @pytest.mark.parametrize(
     ("script", "said"), [({"free": 500 << 20}, "only 500 MiB"), ({"waits": True}, "too slow to keep")]
 )
 def test_what_cannot_be_measured_has_a_reason(monkeypatch: pytest.MonkeyPatch, script: Any, said: str) -> None:
-    found, _ = measured(monkeypatch, **script)
-    assert (found.copy_bytes_s, found.matmul_flops_s) == (0.0, {})
-    assert found.failure is not None
-    assert said in found.failure.message
+    limits, _ = measured(monkeypatch, **script)
+    assert (limits.copy_bytes_s, limits.matmul_flops_s) == (0.0, {})
+    assert limits.failure is not None
+    assert said in limits.failure.message
 
 
 def test_no_device_no_library_and_a_scripted_device(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,10 +168,10 @@ def test_a_real_device_copies_and_multiplies() -> None:
     from regress.measure.backend import choose
 
     precision = torch.get_float32_matmul_precision()
-    found = measure(choose("cuda"))
-    assert found.failure is None
-    assert 5e10 < found.copy_bytes_s < 2e13
-    products = found.matmul_flops_s
+    limits = measure(choose("cuda"))
+    assert limits.failure is None
+    assert 5e10 < limits.copy_bytes_s < 2e13
+    products = limits.matmul_flops_s
     assert {"float32", "float16"} <= set(products)
     assert products["float16"] > products["float32"] > 1e11
     if "tf32" in products:

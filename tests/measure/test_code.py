@@ -69,9 +69,9 @@ def uses(tmp_path: Path) -> Uses:
     ) -> dict[str, str]:
         folder = tmp_path / "benchmarks"
         folder.mkdir(exist_ok=True)
-        for each, text in FILES.items():
-            assert each != file or old in text
-            (folder / each).write_text(text.replace(old, new) if each == file else text)
+        for changed_file, text in FILES.items():
+            assert changed_file != file or old in text
+            (folder / changed_file).write_text(text.replace(old, new) if changed_file == file else text)
         return Code(str(folder)).used_by(str(folder / "b.py"), name, function)
 
     return after
@@ -111,7 +111,7 @@ def test_what_makes_no_difference(uses: Uses, file: str, old: str, new: str) -> 
 )
 def test_what_makes_it_another_one_and_where(uses: Uses, file: str, old: str, new: str) -> None:
     before, after = uses(), uses(file, old, new)
-    assert {each for each in before if before[each] != after[each]} == {file}
+    assert {commit for commit in before if before[commit] != after[commit]} == {file}
 
 
 def test_data_and_modules_that_are_used_as_a_whole(uses: Uses) -> None:
@@ -120,7 +120,7 @@ def test_data_and_modules_that_are_used_as_a_whole(uses: Uses) -> None:
     assert set(before) == {"b.py", "helper.py", "tables.py", "data.json"}
     for file, old, new in (("data.json", "{}", "[]"), ("tables.py", "3", "4")):
         after = uses(file, old, new, **whole)
-        assert {each for each in before if before[each] != after[each]} == {file}
+        assert {commit for commit in before if before[commit] != after[commit]} == {file}
 
 
 def test_a_function_uses_what_it_names(uses: Uses) -> None:

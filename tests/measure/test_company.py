@@ -49,10 +49,10 @@ def test_from_a_container_one_that_came_is_ours_and_no_id_is_evidence(now: Seque
     company = Company(device)
     assert len(company.warnings()) == 2
     device.others = hidden(*now)
-    facts, found = company.seen()
-    assert (facts, len(found)) == ({}, doubts)
+    facts, seen = company.seen()
+    assert (facts, len(seen)) == ({}, doubts)
     if doubts:
-        assert "pids 9, 10, of which one is ours" in found[0]
+        assert "pids 9, 10, of which one is ours" in seen[0]
 
 
 def test_from_a_container_those_of_a_group_are_ours() -> None:

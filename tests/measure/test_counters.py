@@ -264,8 +264,8 @@ def test_compilations_after_a_frames_first_are_recompilations(monkeypatch: pytes
     watch.start()
     assert watch.stop() == {}
     compiled({0: 3, 1: 4, 2: 1, 3: 2}, 7, monkeypatch)
-    found = {name: value.value for name, value in watch.stop().items()}
-    assert found == {"recompiles": 3, "graph_breaks": 5}
+    numbers = {name: value.value for name, value in watch.stop().items()}
+    assert numbers == {"recompiles": 3, "graph_breaks": 5}
 
 
 def test_without_the_compiler_there_is_nothing_to_count(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -310,25 +310,25 @@ def counted_on_device(call: Callable[[], object]) -> Counted:
     from regress.measure.backend.cuda import CudaBackend
 
     call()
-    found = count(call, CudaBackend())
-    assert found.unavailable == ""
-    return found
+    counted = count(call, CudaBackend())
+    assert counted.unavailable == ""
+    return counted
 
 
 @pytest.mark.gpu
 def test_launches_on_a_device(torch: Any) -> None:
     x = torch.ones(1 << 20, device="cuda")
-    found = counted_on_device(lambda: x + x)
-    assert numbers(found) == {"launches": 1, "synchronizations": 0, "copies": 0, "allocations": 1}
-    assert len(found.kernels) == 1
+    counted = counted_on_device(lambda: x + x)
+    assert numbers(counted) == {"launches": 1, "synchronizations": 0, "copies": 0, "allocations": 1}
+    assert len(counted.kernels) == 1
     assert numbers(counted_on_device(lambda: (x + x).mul(2).relu()))["launches"] == 3
 
 
 @pytest.mark.gpu
 def test_a_hidden_synchronize_on_a_device(torch: Any) -> None:
     x = torch.ones(1 << 20, device="cuda")
-    found = numbers(counted_on_device(lambda: x[0].item()))
-    assert (found["synchronizations"], found["copies"]) == (1, 1)
+    counts = numbers(counted_on_device(lambda: x[0].item()))
+    assert (counts["synchronizations"], counts["copies"]) == (1, 1)
 
 
 @pytest.mark.gpu
@@ -344,8 +344,8 @@ def test_a_graph_is_one_launch(torch: Any) -> None:
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         y = (x + x).mul(2)
-    found = counted_on_device(graph.replay)
-    assert (numbers(found)["launches"], found.kernels) == (1, [])
+    counted = counted_on_device(graph.replay)
+    assert (numbers(counted)["launches"], counted.kernels) == (1, [])
     assert y.shape == x.shape
 
 
@@ -353,7 +353,7 @@ def test_a_graph_is_one_launch(torch: Any) -> None:
 def test_torchs_profiler_works_after_counting(torch: Any) -> None:
     x = torch.ones(1 << 20, device="cuda")
     counted_on_device(lambda: x + x)
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA], acc_events=True) as found:
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA], acc_events=True) as profile:
         x + x
         torch.cuda.synchronize()
-    assert any(event.device_time > 0 for event in found.events())
+    assert any(event.device_time > 0 for event in profile.events())

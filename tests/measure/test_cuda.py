@@ -32,10 +32,10 @@ def sampled(device: CudaBackend, call: Callable[[], object], **how: Any) -> Devi
     loop.warm_up(5.0)
     protocol = loop.propose(Protocol("gpu_time"))
     assert protocol is not None, "has no device time"
-    found = loop.sample(protocol)
-    assert found is not None
-    assert loop.doubt(found, protocol) == ""
-    return found
+    samples = loop.sample(protocol)
+    assert samples is not None
+    assert loop.doubt(samples, protocol) == ""
+    return samples
 
 
 def host_times(device: CudaBackend, call: Callable[[], object]) -> list[float]:
@@ -55,18 +55,18 @@ def profiled(torch: Any, call: Callable[[], object], calls: int = 20) -> float:
     for _ in range(3):
         call()
     torch.cuda.synchronize()
-    with profile(activities=[ProfilerActivity.CUDA], acc_events=True) as found:
+    with profile(activities=[ProfilerActivity.CUDA], acc_events=True) as profiler:
         for _ in range(calls):
             call()
         torch.cuda.synchronize()
-    kernels = [event.device_time for event in found.events() if event.device_time > 0]
+    kernels = [event.device_time for event in profiler.events() if event.device_time > 0]
     return float(sum(kernels)) * 1e-6 / calls
 
 
 def test_a_spin_of_a_millisecond_takes_a_millisecond(device: CudaBackend) -> None:
-    found = sampled(device, lambda: device.spin(1e-3))
-    assert round_value(found.device) == pytest.approx(1e-3, rel=0.01)
-    clock = statistics.median(found.clocks_hz)
+    samples = sampled(device, lambda: device.spin(1e-3))
+    assert round_value(samples.device) == pytest.approx(1e-3, rel=0.01)
+    clock = statistics.median(samples.clocks_hz)
     assert 0.3e9 < clock < 3e9
 
 
@@ -133,9 +133,9 @@ def test_a_kernel_7_percent_longer_raises_device_time_alone(torch: Any, device: 
 
 def protocol_of(loop: DeviceLoop) -> Protocol:
     loop.warm_up(1.0)
-    found = loop.propose(Protocol("gpu_time"))
-    assert found is not None
-    return found
+    protocol = loop.propose(Protocol("gpu_time"))
+    assert protocol is not None
+    return protocol
 
 
 def test_a_plain_call_is_measured_on_all_lanes(torch: Any, device: CudaBackend) -> None:
@@ -155,10 +155,10 @@ def test_a_call_with_a_stream_of_its_own_is_measured_there(torch: Any, device: C
     loop = DeviceLoop(call, device, streams=[device.stream_handle(own)])
     protocol = protocol_of(loop)
     assert protocol.lanes == 1
-    found = loop.sample(protocol)
-    assert found is not None
-    assert loop.doubt(found, protocol) == ""
-    assert found.value() == pytest.approx(sampled(device, lambda: x + x).value(), rel=0.05)
+    samples = loop.sample(protocol)
+    assert samples is not None
+    assert loop.doubt(samples, protocol) == ""
+    assert samples.value() == pytest.approx(sampled(device, lambda: x + x).value(), rel=0.05)
 
 
 def test_a_call_with_a_stream_of_its_own_that_it_does_not_name_has_no_device_time(
@@ -174,9 +174,9 @@ def test_a_call_with_a_stream_of_its_own_that_it_does_not_name_has_no_device_tim
     loop = DeviceLoop(call, device)
     protocol = protocol_of(loop)
     assert protocol.lanes == 1
-    found = loop.sample(protocol)
-    assert found is not None
-    assert loop.doubt(found, protocol)
+    samples = loop.sample(protocol)
+    assert samples is not None
+    assert loop.doubt(samples, protocol)
 
 
 SHORT_CYCLES, LONG_CYCLES = 20_000, 600_000
@@ -202,10 +202,10 @@ def test_with_a_declared_stream_it_is_the_longer_of_both(
     torch: Any, device: CudaBackend, main: int, beside: int
 ) -> None:
     side = torch.cuda.Stream()
-    found = sampled(device, sleeping(torch, main, side, beside), streams=[device.stream_handle(side)])
+    samples = sampled(device, sleeping(torch, main, side, beside), streams=[device.stream_handle(side)])
     alone = sampled(device, sleeping(torch, LONG_CYCLES))
     # Of the way to the other stream and back, a few microseconds each.
-    assert found.value() == pytest.approx(alone.value(), rel=0.03, abs=10e-6)
+    assert samples.value() == pytest.approx(alone.value(), rel=0.03, abs=10e-6)
 
 
 def test_work_that_a_call_leaves_behind_on_another_stream_is_noticed(torch: Any, device: CudaBackend) -> None:
@@ -232,9 +232,9 @@ def test_what_fits_the_cache_is_slower_from_a_cold_one(torch: Any, device: CudaB
     for cold in (False, True):
         loop = DeviceLoop(lambda: x.sum(), device, cold=cold)
         loop.warm_up(5.0)
-        found = loop.sample(Protocol("gpu_time", calls=1))  # one call a window both times
-        assert found is not None
-        values.append(found.value())
+        samples = loop.sample(Protocol("gpu_time", calls=1))  # one call a window both times
+        assert samples is not None
+        values.append(samples.value())
     hot, cold_s = values
     assert cold_s > 1.2 * hot
 
@@ -286,8 +286,8 @@ def test_peak_memory_is_what_was_asked_for_and_repeats(torch: Any, device: CudaB
     x = torch.randn(1 << 20, device="cuda")
     probe = device.memory()
     assert probe is not None
-    found = {memory_of_call(lambda: (x + x) + x, device, probe)["peak_memory"].value for _ in range(3)}
-    assert found == {2 * 4.0 * (1 << 20)}
+    peaks = {memory_of_call(lambda: (x + x) + x, device, probe)["peak_memory"].value for _ in range(3)}
+    assert peaks == {2 * 4.0 * (1 << 20)}
 
 
 def test_peak_memory_of_a_case_does_not_hold_another_cases(torch: Any, device: CudaBackend) -> None:
@@ -301,9 +301,9 @@ def test_peak_memory_of_a_case_does_not_hold_another_cases(torch: Any, device: C
 def test_a_list_that_grows_is_a_leak(torch: Any, device: CudaBackend) -> None:
     probe, kept = device.memory(), []
     assert probe is not None
-    found = memory_of_call(lambda: kept.append(torch.empty(1 << 18, device="cuda")), device, probe)
-    assert found["left_memory"].value == 5 * 4.0 * (1 << 18)
-    assert found["output_memory"].value == 0
+    memory = memory_of_call(lambda: kept.append(torch.empty(1 << 18, device="cuda")), device, probe)
+    assert memory["left_memory"].value == 5 * 4.0 * (1 << 18)
+    assert memory["output_memory"].value == 0
 
 
 # -- the device's own word -----------------------------------------------------------------------------------------------
@@ -345,11 +345,11 @@ def another_process() -> Iterator[int]:
 def test_another_process_on_the_device_is_listed(device: CudaBackend) -> None:
     before = device.processes()
     with another_process() as pid:
-        found = device.processes()
-    if len(found) == len(before):
+        processes = device.processes()
+    if len(processes) == len(before):
         pytest.skip("NVML does not list the processes of this device")
     # In a container the ids are the host's, and ours is not known there.
-    assert all(each.unreliable for each in found) or pid in {each.pid for each in found}
+    assert all(process.unreliable for process in processes) or pid in {process.pid for process in processes}
 
 
 def test_an_error_of_the_driver_has_a_name(device: CudaBackend) -> None:

@@ -83,8 +83,8 @@ def test_a_trailing_synchronize_is_left_out(
     assert isinstance(DeviceLoop(lambda: call(x), device).block(10, 1), Starved)
     with QuietCall(lambda: call(x), device) as quiet:
         assert (quiet.kept, len(quiet.left_out)) == (0, left_out)
-        found = sampled(device, quiet)
-    assert found.value() == pytest.approx(plain.value(), rel=0.05), "an event of its own may be in it"
+        samples = sampled(device, quiet)
+    assert samples.value() == pytest.approx(plain.value(), rel=0.05), "an event of its own may be in it"
     assert isinstance(DeviceLoop(lambda: call(x), device).block(10, 1), Starved), "it waits again"
 
 
@@ -108,8 +108,8 @@ def test_a_backward_pass_works_on_the_stream_of_its_forward_and_is_timed_all_the
         return torch.autograd.grad(loss, weight, retain_graph=True)
 
     kernels = profiled(torch, backward)
-    found = sampled(device, backward)
-    assert found.value() == pytest.approx(kernels, rel=0.05, abs=15e-6)
+    samples = sampled(device, backward)
+    assert samples.value() == pytest.approx(kernels, rel=0.05, abs=15e-6)
 
 
 def graph_on(torch: Any, x: Any, kernels: int) -> Any:
@@ -128,8 +128,8 @@ def test_a_graph_takes_what_its_kernels_take(torch: Any, device: CudaBackend) ->
     x = torch.randn(1 << 20, device="cuda")
     graph = graph_on(torch, x, 20)
     one = profiled(torch, lambda: x.mul_(1.0))
-    found = sampled(device, graph.replay)
-    assert 0.8 * 20 * one < found.value() < 20 * (one + 2e-6)
+    samples = sampled(device, graph.replay)
+    assert 0.8 * 20 * one < samples.value() < 20 * (one + 2e-6)
 
 
 def test_a_recompilation_on_the_third_call_is_counted(torch: Any, device: CudaBackend) -> None:
@@ -139,8 +139,8 @@ def test_a_recompilation_on_the_third_call_is_counted(torch: Any, device: CudaBa
     watch.start()
     for elements in (8, 8, 16):
         doubled(torch.ones(elements, device="cuda"))
-        seen.append({name: each.value for name, each in watch.stop().items()})
-    assert [each["recompiles"] for each in seen] == [0, 0, 1]
+        seen.append({name: value.value for name, value in watch.stop().items()})
+    assert [activity["recompiles"] for activity in seen] == [0, 0, 1]
     torch.compiler.reset()
 
 
@@ -289,7 +289,7 @@ def measure(tmp_path: Path) -> Measure:
         bench.write(suite)
         measured = bench.run(rounds=1, settings={"device": "cuda", "cuda": ("time_",)}, default_timeout_s=120.0)
         assert {name: failure for name, failure in failures(measured).items() if failure.kind != "skipped"} == {}
-        return {each.name.removeprefix("b."): each for each in measured.rounds}
+        return {round.name.removeprefix("b."): round for round in measured.rounds}
 
     return rounds_of
 
@@ -305,17 +305,17 @@ def assert_moved(seconds: float) -> None:
 
 
 def test_cupy(measure: Measure) -> None:
-    found = measure(CUPY, "cupy")
-    plain = found["Plain.cudatime_add"]
+    rounds = measure(CUPY, "cupy")
+    plain = rounds["Plain.cudatime_add"]
     assert_moved(gpu_time(plain))
     assert plain.values["peak_memory"].value == plain.values["output_memory"].value == 4 * ELEMENTS
-    assert gpu_time(found["Plain.cudatime_spin"]) == pytest.approx(103e-6, abs=4e-6)
-    assert "gpu_time" not in found["Plain.cudatime_waits"].values
-    assert gpu_time(found["OnItsStream.cudatime_add"]) == pytest.approx(gpu_time(plain), rel=0.05)
+    assert gpu_time(rounds["Plain.cudatime_spin"]) == pytest.approx(103e-6, abs=4e-6)
+    assert "gpu_time" not in rounds["Plain.cudatime_waits"].values
+    assert gpu_time(rounds["OnItsStream.cudatime_add"]) == pytest.approx(gpu_time(plain), rel=0.05)
     for name in ("Existing.time_device", "Existing.time_stream"):
-        assert found[name].facts["synchronizes_left_out"] >= 1
-        assert found[name].facts["synchronizes_kept"] == 0
-        assert gpu_time(found[name]) == pytest.approx(gpu_time(plain), rel=0.05)
+        assert rounds[name].facts["synchronizes_left_out"] >= 1
+        assert rounds[name].facts["synchronizes_kept"] == 0
+        assert gpu_time(rounds[name]) == pytest.approx(gpu_time(plain), rel=0.05)
 
 
 def skip_where_numba_itself_fails() -> None:
@@ -332,11 +332,11 @@ def skip_where_numba_itself_fails() -> None:
 def test_numba_and_warp(measure: Measure, owner: str, suite: str, needed: tuple[str, ...]) -> None:
     if owner == "Numba":
         skip_where_numba_itself_fails()
-    found = measure(suite, *needed)
-    plain = gpu_time(found[f"{owner}.cudatime_add"])
+    rounds = measure(suite, *needed)
+    plain = gpu_time(rounds[f"{owner}.cudatime_add"])
     assert_moved(plain)
-    assert found[f"{owner}.time_add"].facts["synchronizes_left_out"] >= 1
-    assert gpu_time(found[f"{owner}.time_add"]) == pytest.approx(plain, rel=0.05)
+    assert rounds[f"{owner}.time_add"].facts["synchronizes_left_out"] >= 1
+    assert gpu_time(rounds[f"{owner}.time_add"]) == pytest.approx(plain, rel=0.05)
 
 
 def test_jax_is_timed_until_its_outputs_are_there(measure: Measure, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -351,7 +351,7 @@ def test_jax_is_timed_until_its_outputs_are_there(measure: Measure, monkeypatch:
 
 
 def test_a_kernel_of_triton_is_as_fast_as_torchs(measure: Measure) -> None:
-    found = measure(TRITON, "torch", "triton")
-    ours, theirs = gpu_time(found["Triton.cudatime_kernel"]), gpu_time(found["Torch.cudatime_kernel"])
+    rounds = measure(TRITON, "torch", "triton")
+    ours, theirs = gpu_time(rounds["Triton.cudatime_kernel"]), gpu_time(rounds["Torch.cudatime_kernel"])
     assert_moved(ours)
     assert ours == pytest.approx(theirs, rel=0.25)

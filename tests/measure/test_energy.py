@@ -78,7 +78,7 @@ def test_energy_agrees_with_the_counter_read_by_hand(operation: str) -> None:
     handle = pynvml.nvmlDeviceGetHandleByUUID(device.facts()["gpu_uuid"])
     for _ in range(20):
         call()
-    found = energy_of_call(call, device, limit_s=10.0)
+    joules = energy_of_call(call, device, limit_s=10.0)
     done, start_s = 0, time.perf_counter()
     before_mj = pynvml.nvmlDeviceGetTotalEnergyConsumption(handle)
     while time.perf_counter() - start_s < 3:
@@ -87,6 +87,6 @@ def test_energy_agrees_with_the_counter_read_by_hand(operation: str) -> None:
         torch.cuda.synchronize()
         done += 20
     by_hand = (pynvml.nvmlDeviceGetTotalEnergyConsumption(handle) - before_mj) * 1e-3 / done
-    assert found is not None
-    print(f"{operation}: {1e3 * found:.2f} mJ, by hand {1e3 * by_hand:.2f} mJ a call")
-    assert found == pytest.approx(by_hand, rel=0.05)
+    assert joules is not None
+    print(f"{operation}: {1e3 * joules:.2f} mJ, by hand {1e3 * by_hand:.2f} mJ a call")
+    assert joules == pytest.approx(by_hand, rel=0.05)

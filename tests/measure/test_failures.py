@@ -28,19 +28,19 @@ def test_the_message_is_the_errors_own_and_not_its_notes(
     error: BaseException, kind: str, message: str, notes: tuple[str, ...]
 ) -> None:
     vars(error)["__notes__"] = list(notes)  # as add_note does, which Python has from 3.11 on
-    found = failure_of(error, [])
-    assert found.kind == kind
-    assert found.message.startswith(message)
-    assert all(note in found.detail for note in notes), "the whole is told where there is room for it"
+    failure = failure_of(error, [])
+    assert failure.kind == kind
+    assert failure.message.startswith(message)
+    assert all(note in failure.detail for note in notes), "the whole is told where there is room for it"
 
 
 def test_a_syntax_error_is_told_by_what_is_wrong() -> None:
     with pytest.raises(SyntaxError) as caught:
         compile("x = (\n", "b.py", "exec")
     vars(caught.value)["__notes__"] = ["a note"]
-    found = failure_of(caught.value, [])
-    assert found.message == f"SyntaxError: {caught.value.msg}"
-    assert found.where == "b.py:1"
+    failure = failure_of(caught.value, [])
+    assert failure.message == f"SyntaxError: {caught.value.msg}"
+    assert failure.where == "b.py:1"
 
 
 INNER = 'Traceback (most recent call last):\n  File "<string>", line 3\nValueError: what is wrong\n'
@@ -55,5 +55,5 @@ INNER = 'Traceback (most recent call last):\n  File "<string>", line 3\nValueErr
     ],
 )
 def test_of_another_process_it_is_said_what_it_ended_with(message: str, said: str | None) -> None:
-    found = last_line(RuntimeError(message + "the end" if said is None else message))
-    assert found == said if said is not None else found.endswith("the end") and len(found) < 510
+    line = last_line(RuntimeError(message + "the end" if said is None else message))
+    assert line == said if said is not None else line.endswith("the end") and len(line) < 510

@@ -49,13 +49,13 @@ def looked_at(device: Backend, suite: Suite) -> bool:
     benchmark.do_setup()
 
     def measure() -> bool:
-        each = redone_setup(benchmark)
+        redo = redone_setup(benchmark)
         for _ in range(200):
-            if each is not None:
-                each()
+            if redo is not None:
+                redo()
             suite.time_x()
             benchmark._used = True
-        return each is not None
+        return redo is not None
 
     return settled(benchmark, device, measure, 60.0)
 
@@ -66,7 +66,7 @@ def used_up(since: int, _: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("host", "each"),
+    ("host", "set_up_each"),
     [
         pytest.param(lambda since, calls: 1e-3 if since == 0 else 1e-4, True, id="sorts what is sorted then"),
         pytest.param(lambda since, calls: 1e-4 if since == 0 else 3e-4, True, id="is longer once something is there"),
@@ -77,16 +77,18 @@ def used_up(since: int, _: int) -> None:
         pytest.param(lambda since, calls: 5e-3 if calls % 3 == 0 else 1e-4, False, id="is disturbed now and then"),
     ],
 )
-def test_a_call_that_takes_another_time_after_a_setup(host: Callable[[int, int], float], each: bool) -> None:
+def test_a_call_that_takes_another_time_after_a_setup(host: Callable[[int, int], float], set_up_each: bool) -> None:
     device = FakeBackend()
-    assert looked_at(device, Suite(lambda since, calls: device.host(host(since, calls)))) is each
+    assert looked_at(device, Suite(lambda since, calls: device.host(host(since, calls)))) is set_up_each
 
 
 def test_noise_is_no_difference() -> None:
     """Twenty times what a quiet machine has."""
     device, dice = FakeBackend(), random.Random(1)
-    found = [looked_at(device, Suite(lambda *_: device.host(1e-4 * dice.lognormvariate(0, 0.2)))) for _ in range(30)]
-    assert sum(found) == 0
+    differences = [
+        looked_at(device, Suite(lambda *_: device.host(1e-4 * dice.lognormvariate(0, 0.2)))) for _ in range(30)
+    ]
+    assert sum(differences) == 0
 
 
 def test_what_is_used_up_is_set_up_each_time() -> None:

@@ -37,17 +37,17 @@ def both(
     assert loop.warm_up(5.0)
     protocol = loop.propose(Protocol("gpu_time"))
     assert protocol is not None
-    found = loop.sample(protocol)
-    assert found is not None
+    samples = loop.sample(protocol)
+    assert samples is not None
     with loop.launches_of(protocol) as windows:
-        return found, round_value([windows.take().wall_s for _ in range(9)])
+        return samples, round_value([windows.take().wall_s for _ in range(9)])
 
 
 @pytest.mark.parametrize("kernel_s", [3e-6, 15e-6, 20e-6, 25e-6, 1e-3])
 def test_device_time_is_the_kernels_own(device: FakeBackend, kernel_s: float) -> None:
     """Also where the launch takes longer than the kernel, and on either side of the change from many calls to one."""
-    found, host_s = both(device, lambda: device.kernel("k", kernel_s))
-    assert round_value(found.device) == pytest.approx(kernel_s, rel=0.015)
+    samples, host_s = both(device, lambda: device.kernel("k", kernel_s))
+    assert round_value(samples.device) == pytest.approx(kernel_s, rel=0.015)
     assert host_s == pytest.approx(4e-6, rel=0.15)
 
 
@@ -56,8 +56,8 @@ def test_host_work_is_seen_in_host_time_alone(device: FakeBackend) -> None:
         device.host(20e-6)
         device.kernel("k", 10e-6)
 
-    found, host_s = both(device, call)
-    assert round_value(found.device) == pytest.approx(10e-6, rel=0.015)
+    samples, host_s = both(device, call)
+    assert round_value(samples.device) == pytest.approx(10e-6, rel=0.015)
     assert host_s == pytest.approx(24e-6, rel=0.15)
 
 
@@ -135,8 +135,8 @@ def test_a_block_never_holds_more_than_500_launches(device: FakeBackend) -> None
         for _ in range(100):
             device.kernel("k", 2e-6)
 
-    found = sampled(device, call)
-    assert round_value(found.device) == pytest.approx(200e-6, rel=0.02)
+    samples = sampled(device, call)
+    assert round_value(samples.device) == pytest.approx(200e-6, rel=0.02)
     loop = DeviceLoop(call, device)
     loop.warm_up(0.0)
     block = loop.block(20, 1)
@@ -243,9 +243,9 @@ def test_a_host_that_is_slow_now_and_then_is_not_taken_for_waiting(device: FakeB
         device.host(10e-3 if calls % 7 == 0 else 250e-6)
         device.kernel("k", 60e-6)
 
-    found = sampled(device, call)
-    assert len(found.device) >= 5
-    assert round_value(found.device) == pytest.approx(60e-6, rel=0.02)
+    samples = sampled(device, call)
+    assert len(samples.device) >= 5
+    assert round_value(samples.device) == pytest.approx(60e-6, rel=0.02)
 
 
 def test_a_call_that_waits_is_found_out_quickly(device: FakeBackend) -> None:
@@ -288,12 +288,12 @@ def test_lanes_average_over_the_levels_of_the_queues() -> None:
         protocol = loop.propose(Protocol("gpu_time"))
         assert protocol is not None
         assert protocol.lanes == LANES
-        found, alone = loop.sample(protocol), loop.sample(replace(protocol, lanes=1))
-        assert found is not None
+        samples, alone = loop.sample(protocol), loop.sample(replace(protocol, lanes=1))
+        assert samples is not None
         assert alone is not None
-        assert len(found.device) == 3 * LANES
-        assert sorted(set(found.lanes)) == list(range(LANES))
-        several.append(found.value())
+        assert len(samples.device) == 3 * LANES
+        assert sorted(set(samples.lanes)) == list(range(LANES))
+        several.append(samples.value())
         single.append(alone.value())
     assert single[1] / single[0] == pytest.approx(1.09, rel=0.015)
     assert several[1] / several[0] == pytest.approx(1.0, rel=0.012)
@@ -308,11 +308,11 @@ def test_lanes_that_a_slow_host_has_cut_are_kept_and_known_as_cut(
     assert protocol is not None
     full, taken = loop.full_block, iter(range(100))
     monkeypatch.setattr(loop, "full_block", lambda *of: full(*of) if next(taken) < 6 else Starved(1.0))
-    found = loop.sample(protocol)
-    assert found is not None
-    assert found.cut
-    assert sorted(set(found.lanes)) == list(range(6))
-    assert found.value() == pytest.approx(60e-6, rel=0.015)
+    samples = loop.sample(protocol)
+    assert samples is not None
+    assert samples.cut
+    assert sorted(set(samples.lanes)) == list(range(6))
+    assert samples.value() == pytest.approx(60e-6, rel=0.015)
 
 
 def test_a_call_that_keeps_to_its_own_stream_gets_one_lane(device: FakeBackend) -> None:
@@ -322,9 +322,9 @@ def test_a_call_that_keeps_to_its_own_stream_gets_one_lane(device: FakeBackend) 
     protocol = loop.propose(Protocol("gpu_time"))
     assert protocol is not None
     assert protocol.lanes == 1
-    found = loop.sample(protocol)
-    assert found is not None
-    assert found.value() == pytest.approx(60e-6, rel=0.015)
+    samples = loop.sample(protocol)
+    assert samples is not None
+    assert samples.value() == pytest.approx(60e-6, rel=0.015)
 
 
 def test_a_call_that_fails_on_another_stream_gets_one_lane(device: FakeBackend) -> None:
@@ -403,9 +403,9 @@ def test_what_prepares_a_sample_may_wait_for_the_device(device: FakeBackend) -> 
     protocol = loop.propose(Protocol("gpu_time"))
     assert protocol is not None
     order.clear()
-    found = loop.sample(protocol)
-    assert found is not None
-    assert found.value() == pytest.approx(50e-6, rel=0.015)
+    samples = loop.sample(protocol)
+    assert samples is not None
+    assert samples.value() == pytest.approx(50e-6, rel=0.015)
     assert order == ["prepare", "call"] * (len(order) // 2)
 
 
@@ -447,8 +447,8 @@ def test_a_call_that_drifts_within_a_round_is_told_by_the_lane_that_is_measured_
     protocol = loop.propose(Protocol("gpu_time"))
     assert protocol is not None
     several = kernel_s < 1e-3
-    found = loop.sample(replace(protocol, window_budget_s=100.0 if not several else 0.1))
-    assert found is not None
-    assert found.trend is not None
-    taken = len(found.device) if several else 3 * len(found.device) // 4
-    assert found.trend == pytest.approx(growth * taken, rel=0.2, abs=0.012)
+    samples = loop.sample(replace(protocol, window_budget_s=100.0 if not several else 0.1))
+    assert samples is not None
+    assert samples.trend is not None
+    taken = len(samples.device) if several else 3 * len(samples.device) // 4
+    assert samples.trend == pytest.approx(growth * taken, rel=0.2, abs=0.012)

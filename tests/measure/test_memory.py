@@ -16,9 +16,9 @@ from regress.measure.memory import LEAK_CALLS, describe_output, memory_of_call, 
 
 def bytes_of(call: Any, device: FakeBackend, reset: Any = None) -> tuple[float, float, float]:
     """Peak, output and left-behind bytes."""
-    found = memory_of_call(call, device, device.probe, reset)
-    assert all((value.exact, value.unit, value.samples) == (True, "B", [value.value]) for value in found.values())
-    return found["peak_memory"].value, found["output_memory"].value, found["left_memory"].value
+    memory = memory_of_call(call, device, device.probe, reset)
+    assert all((value.exact, value.unit, value.samples) == (True, "B", [value.value]) for value in memory.values())
+    return memory["peak_memory"].value, memory["output_memory"].value, memory["left_memory"].value
 
 
 # -- one call ------------------------------------------------------------------------------------------------------------
@@ -259,8 +259,8 @@ def test_free_memory_gives_a_lower_bound_and_says_so() -> None:
         return None
 
     probe = FreeMemory(driver)
-    found = memory_of_call(call, device, probe, lambda: setattr(driver, "free", 80))
-    assert (found["peak_memory"].value, found["peak_memory"].exact) == (10, False)
+    memory = memory_of_call(call, device, probe, lambda: setattr(driver, "free", 80))
+    assert (memory["peak_memory"].value, memory["peak_memory"].exact) == (10, False)
     assert "lower bound" in probe.name
 
 
@@ -326,8 +326,8 @@ def test_torchs_bytes_on_a_device() -> None:
     inputs = torch.ones(1000, 1000, device="cuda")
     probe = device.memory()
     assert isinstance(probe, TorchMemory)
-    found = memory_of_call(lambda: (inputs + inputs).mul(2), device, probe)
-    assert {name: value.value for name, value in found.items()} == {
+    memory = memory_of_call(lambda: (inputs + inputs).mul(2), device, probe)
+    assert {name: value.value for name, value in memory.items()} == {
         "peak_memory": 8e6,
         "output_memory": 4e6,
         "left_memory": 0,

@@ -206,23 +206,23 @@ def test_a_slowdown_counts_when_it_is_seen_at_either_end(before: list[str], afte
 
 
 def test_a_slowdown_in_between_is_known_by_its_counter() -> None:
-    found = watched(
+    state = watched(
         {"reasons": [], "violations_ns": {"power": 5, "thermal": 7}},
         {"reasons": [], "violations_ns": {"power": 9, "thermal": 8}},
     )
-    assert (found["throttled"], found["power_capped"]) == (["thermal"], True)
+    assert (state["throttled"], state["power_capped"]) == (["thermal"], True)
 
 
 def test_a_counter_adds_no_second_name_for_one_slowdown() -> None:
-    found = watched(
+    state = watched(
         {"reasons": [], "violations_ns": {"thermal": 7}}, {"reasons": ["sw_thermal"], "violations_ns": {"thermal": 8}}
     )
-    assert found["throttled"] == ["sw_thermal"]
+    assert state["throttled"] == ["sw_thermal"]
 
 
 def test_a_power_cap_is_no_slowdown() -> None:
-    found = watched({"reasons": []}, {"reasons": ["sw_power_cap"]})
-    assert (found["throttled"], found["power_capped"]) == ([], True)
+    state = watched({"reasons": []}, {"reasons": ["sw_power_cap"]})
+    assert (state["throttled"], state["power_capped"]) == ([], True)
 
 
 def test_nothing_is_claimed_of_a_device_that_does_not_tell() -> None:
@@ -259,9 +259,9 @@ def listed(*processes: tuple[int, int]) -> list[Foreign]:
 def test_a_foreign_process_is_named() -> None:
     with open("/proc/1/comm", encoding="utf-8") as comm:
         name = comm.read().strip()
-    found = listed((1, 4 << 30))
-    assert found == [Foreign(1, name, 4 << 30)]
-    assert str(found[0]) == f"pid 1 ({name}), 4.0 GiB"
+    processes = listed((1, 4 << 30))
+    assert processes == [Foreign(1, name, 4 << 30)]
+    assert str(processes[0]) == f"pid 1 ({name}), 4.0 GiB"
 
 
 @pytest.mark.usefixtures("on_host")
@@ -274,16 +274,16 @@ def test_our_own_family_is_not_foreign() -> None:
 @pytest.mark.usefixtures("on_host")
 def test_a_process_that_is_gone_or_hides_its_memory_is_still_listed() -> None:
     gone = 2**22 + 1  # above the kernel's largest process id
-    found = listed((gone, 2**64 - 1))
-    assert found == [Foreign(gone)]
-    assert str(found[0]) == f"pid {gone}"
+    processes = listed((gone, 2**64 - 1))
+    assert processes == [Foreign(gone)]
+    assert str(processes[0]) == f"pid {gone}"
 
 
 def test_from_a_container_ids_mean_nothing_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nvml, "_sees_the_hosts_ids", lambda: False)
-    found = listed((os.getpid(), 1 << 30))  # the same number, another process
-    assert found == [Foreign(os.getpid(), "", 1 << 30, unreliable=True)]
-    assert str(found[0]).endswith("1.0 GiB (seen from a container: it may be one of ours)")
+    processes = listed((os.getpid(), 1 << 30))  # the same number, another process
+    assert processes == [Foreign(os.getpid(), "", 1 << 30, unreliable=True)]
+    assert str(processes[0]).endswith("1.0 GiB (seen from a container: it may be one of ours)")
 
 
 @pytest.mark.usefixtures("on_host")

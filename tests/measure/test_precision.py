@@ -21,10 +21,10 @@ def torch() -> Iterator[Any]:
 
 
 def test_what_is_read_can_go_into_a_message(torch: Any) -> None:
-    found = flags()
-    assert json.loads(json.dumps(found)) == found
-    assert found["default_dtype"] == "float32"
-    assert {"tf32_matmul", "tf32_cudnn", "float32_matmul", "bf16_reduction", "grad", "threads"} <= set(found)
+    read = flags()
+    assert json.loads(json.dumps(read)) == read
+    assert read["default_dtype"] == "float32"
+    assert {"tf32_matmul", "tf32_cudnn", "float32_matmul", "bf16_reduction", "grad", "threads"} <= set(read)
 
 
 CHANGES = {

@@ -32,7 +32,7 @@ def discover(folder: Path, files: dict[str, str]) -> tuple[dict[str, dict[str, A
         [sys.executable, "-c", PROGRAM, str(suite)], cwd=ROOT, capture_output=True, text=True, check=True
     )
     benchmarks, problems = json.loads(done.stdout.splitlines()[-1])
-    return {each["name"]: each for each in benchmarks}, problems
+    return {benchmark["name"]: benchmark for benchmark in benchmarks}, problems
 
 
 def test_names_types_units_and_metrics(tmp_path: Path) -> None:
@@ -55,10 +55,11 @@ def helper(): pass
 """
     benchmarks, problems = discover(tmp_path, {"a.py": text, "sub/__init__.py": "", "sub/b.py": "def time_x(): pass"})
     assert problems == []
-    found = {
-        name: (each["type"], each["unit"], each["metric"], each["needs_device"]) for name, each in benchmarks.items()
+    facts = {
+        name: (benchmark["type"], benchmark["unit"], benchmark["metric"], benchmark["needs_device"])
+        for name, benchmark in benchmarks.items()
     }
-    assert found == {
+    assert facts == {
         "a.Group.time_t": ("time", "seconds", "wall_time", False),
         "a.Group.cudatime_c": ("time", "seconds", "gpu_time", True),
         "a.Group.peakmem_p": ("peakmemory", "bytes", "peak_rss", False),
@@ -78,8 +79,8 @@ def test_a_unit_or_type_that_is_no_text_is_none(tmp_path: Path, value: str) -> N
     text = f"def track_v(): return 1\ntrack_v.unit = {value}\ntrack_v.type = {value}\n"
     benchmarks, problems = discover(tmp_path, {"a.py": text})
     assert problems == []
-    found = benchmarks["a.track_v"]
-    assert (found["unit"], found["asv"].get("unit", "unit"), type(found["type"])) == ("unit", "unit", str)
+    described = benchmarks["a.track_v"]
+    assert (described["unit"], described["asv"].get("unit", "unit"), type(described["type"])) == ("unit", "unit", str)
 
 
 def test_a_module_that_cannot_be_imported_costs_only_itself(tmp_path: Path) -> None:
@@ -92,12 +93,13 @@ def test_a_module_that_cannot_be_imported_costs_only_itself(tmp_path: Path) -> N
     benchmarks, problems = discover(tmp_path, files)
     assert list(benchmarks) == ["good.time_x"]
     places = {
-        Path(each["where"].split(":")[0]).name: (each["where"].split(":")[1], each["message"]) for each in problems
+        Path(problem["where"].split(":")[0]).name: (problem["where"].split(":")[1], problem["message"])
+        for problem in problems
     }
     assert places["bad_syntax.py"][0] == "2"
     assert places["bad_import.py"] == ("2", "ModuleNotFoundError: No module named 'does_not_exist'")
     assert places["exits.py"] == ("2", "SystemExit: 3")
-    assert all(each["fatal"] for each in problems)
+    assert all(problem["fatal"] for problem in problems)
 
 
 def test_a_base_class_that_cannot_be_made_is_a_line_and_its_child_runs(tmp_path: Path) -> None:
@@ -117,9 +119,9 @@ class Child(Base, Abstract):
 """
     benchmarks, problems = discover(tmp_path, {"a.py": text})
     assert sorted(benchmarks) == ["a.Child.time_x", "a.Child.time_y", "a.Child.time_z"]
-    said = {each["where"]: each["message"] for each in problems}
+    said = {problem["where"]: problem["message"] for problem in problems}
     assert set(said) == {"benchmarks.a.Base", "benchmarks.a.Abstract"}
-    assert not any(each["fatal"] for each in problems)
+    assert not any(problem["fatal"] for problem in problems)
     assert "missing 1 required positional argument" in said["benchmarks.a.Base"]
     assert said["benchmarks.a.Abstract"].startswith("skipped: TypeError: Can't instantiate abstract class Abstract")
 
@@ -140,13 +142,13 @@ def time_z(): pass
 """
     benchmarks, problems = discover(tmp_path, {"a.py": text, "b.py": "from benchmarks.a import Base"})
     assert list(benchmarks) == ["kept.time_x", "a.wrapper"]
-    assert {each["where"]: each["message"] for each in problems} == {
+    assert {problem["where"]: problem["message"] for problem in problems} == {
         "benchmarks.a.Child.time_x": (
             "skipped: benchmarks.a.Base.time_x is kept.time_x already, by its benchmark_name or __name__"
         ),
         "benchmarks.a.time_z": "skipped: benchmarks.a.time_y is a.wrapper already, by its benchmark_name or __name__",
     }
-    assert not any(each["fatal"] for each in problems)
+    assert not any(problem["fatal"] for problem in problems)
 
 
 def test_the_benchmark_of_a_name_is_the_one_that_is_described(tmp_path: Path) -> None:
@@ -182,7 +184,7 @@ def test_a_long_text_of_a_parameter_is_shortened_to_one_of_its_own(tmp_path: Pat
     (texts,) = benchmarks["a.A.time_x"]["params"]
     assert benchmarks["a.A.time_x"]["asv"]["params"] == [texts]
     assert len(set(texts)) == 2
-    assert all(each.startswith("'xxx") and "2000003 characters" in each and len(each) < 200 for each in texts)
+    assert all(row.startswith("'xxx") and "2000003 characters" in row and len(row) < 200 for row in texts)
 
 
 def test_a_plugin_that_is_installed_is_not_imported(tmp_path: Path) -> None:
@@ -241,8 +243,8 @@ A_BENCHMARK = "def time_f(): pass\n"
 def test_what_looks_like_a_module_and_is_none_is_told(
     tmp_path: Path, files: dict[str, str], where: str, why: str
 ) -> None:
-    found, problems = discover(tmp_path, {"good.py": A_BENCHMARK, **files})
-    assert set(found) == {"good.time_f"}
+    benchmarks, problems = discover(tmp_path, {"good.py": A_BENCHMARK, **files})
+    assert set(benchmarks) == {"good.time_f"}
     (told,) = problems
     assert (told["where"], told["fatal"]) == (f"benchmarks/{where}", False)
     assert why in told["message"]
@@ -255,8 +257,8 @@ def test_what_is_no_benchmark_is_left_out_without_a_word(tmp_path: Path) -> None
         ".#good.py": A_BENCHMARK,
         "readme.txt": "def time_f()",
     }
-    found, problems = discover(tmp_path, {"good.py": A_BENCHMARK, **files})
-    assert (set(found), problems) == ({"good.time_f"}, [])
+    benchmarks, problems = discover(tmp_path, {"good.py": A_BENCHMARK, **files})
+    assert (set(benchmarks), problems) == ({"good.time_f"}, [])
 
 
 def test_links_to_nowhere_pipes_and_what_was_compiled_of_a_file_that_is_gone(tmp_path: Path) -> None:
@@ -267,9 +269,9 @@ def test_links_to_nowhere_pipes_and_what_was_compiled_of_a_file_that_is_gone(tmp
     source = tmp_path / "old.py"
     source.write_text(A_BENCHMARK)
     py_compile.compile(str(source), cfile=str(folder / "old.pyc"))
-    found, problems = discover(tmp_path, {"good.py": A_BENCHMARK})
-    assert set(found) == {"good.time_f"}
-    assert {(each["where"], each["fatal"]) for each in problems} == {
+    benchmarks, problems = discover(tmp_path, {"good.py": A_BENCHMARK})
+    assert set(benchmarks) == {"good.time_f"}
+    assert {(problem["where"], problem["fatal"]) for problem in problems} == {
         ("benchmarks/gone.py", False),
         ("benchmarks/pipe.py", False),
         ("benchmarks/old.pyc", False),
@@ -283,9 +285,9 @@ def test_a_benchmark_without_cases_or_without_a_name_of_its_type_is_told(tmp_pat
         "def helper(): pass\nhelper.benchmark_name = 'x'\n"
         "def time_skipped(): pass\ntime_skipped.benchmark_name = 'x'\ntime_skipped.skip_benchmark = True\n"
     )
-    found, problems = discover(tmp_path, {"b.py": text + A_BENCHMARK})
-    assert set(found) == {"b.time_f"}
-    assert {each["where"]: each["message"] for each in problems} == {
+    benchmarks, problems = discover(tmp_path, {"b.py": text + A_BENCHMARK})
+    assert set(benchmarks) == {"b.time_f"}
+    assert {problem["where"]: problem["message"] for problem in problems} == {
         "benchmarks.b.track_empty": "left out: it has no cases, because there are no values of b",
         "benchmarks.b.Named.time_sum": "left out: its benchmark_name is 'sums.of numbers', and 'of numbers' begins like "
         "no type; begin it like time_sum",
@@ -297,8 +299,8 @@ def test_a_benchmark_without_cases_or_without_a_name_of_its_type_is_told(tmp_pat
 )
 def test_what_is_imported_under_the_name_of_an_attribute_is_named(tmp_path: Path, line: str) -> None:
     text = f"{line}\ndef time_f(): pass\ndef track_g(): return 1\n"
-    found, problems = discover(tmp_path, {"b.py": text})
-    assert set(found) == {"b.track_g"}, "what has no use for it goes on"
+    benchmarks, problems = discover(tmp_path, {"b.py": text})
+    assert set(benchmarks) == {"b.track_g"}, "what has no use for it goes on"
     (told,) = problems
     assert "taken for the benchmark's own" in told["message"]
     assert line.rpartition(" ")[2] in told["message"]
@@ -341,7 +343,7 @@ class Other:
     assert (axpy["params"], axpy["param_names"], axpy["timeout_s"]) == ([["8", "16"]], ["n"], 90.0)
     assert (axpy["declared"], axpy["env"]) == ({"tags": ["gpu"]}, {"A": "b"})
     assert (axpy["file"], axpy["line"]) == ("benchmarks/native.py", 4)
-    assert {each["name"]: each["message"] for each in problems} == {
+    assert {problem["name"]: problem["message"] for problem in problems} == {
         "native.Text": "its program cannot be run: its command is not a list of words",
         "native.Doubled": "its program cannot be run: a parameter has the same value twice",
     }

@@ -191,9 +191,9 @@ def sampled(timer: Timed, call: Callable[[], object], **how: Any) -> DeviceSampl
     assert loop.warm_up(5.0)
     protocol = loop.propose(Protocol("gpu_time"))
     assert protocol is not None
-    found = loop.sample(protocol)
-    assert found is not None
-    return found
+    samples = loop.sample(protocol)
+    assert samples is not None
+    return samples
 
 
 # -- where it is used ----------------------------------------------------------------------------------------------------
@@ -301,10 +301,10 @@ def test_a_spin_takes_what_is_asked_for_however_fast_the_device_counts(install: 
 
 @pytest.mark.parametrize("kernel_s", [3e-6, 19e-6, 50e-6, 1e-3])
 def test_device_time_is_the_kernels_own(virtual: Torch, timer: Timed, kernel_s: float) -> None:
-    found = sampled(timer, lambda: virtual.kernel(kernel_s))
-    assert found.value() == pytest.approx(kernel_s)
-    assert set(found.lanes) == set(range(LANES))
-    assert found.clocks_hz == []
+    samples = sampled(timer, lambda: virtual.kernel(kernel_s))
+    assert samples.value() == pytest.approx(kernel_s)
+    assert set(samples.lanes) == set(range(LANES))
+    assert samples.clocks_hz == []
 
 
 def test_a_call_that_waits_has_no_device_time(virtual: Torch, timer: Timed) -> None:
@@ -350,9 +350,9 @@ def test_declared_streams_belong_to_the_call(virtual: Torch, timer: Timed, main_
         virtual.kernel(main_s)
         virtual.kernel(side_s, side)
 
-    found = sampled(timer, call, streams=[timer.stream_handle(side)])
-    assert found.value() == pytest.approx(200e-6)
-    assert not DeviceLoop(call, timer, streams=[timer.stream_handle(side)]).escapes(1, found.value())
+    samples = sampled(timer, call, streams=[timer.stream_handle(side)])
+    assert samples.value() == pytest.approx(200e-6)
+    assert not DeviceLoop(call, timer, streams=[timer.stream_handle(side)]).escapes(1, samples.value())
     assert DeviceLoop(call, timer).escapes(1, main_s) is (side_s > main_s)
 
 
@@ -363,8 +363,8 @@ def test_a_handle_is_a_stream_and_other_things_are_none(virtual: Torch, timer: T
 
 
 def test_a_flush_writes_twice_the_cache_where_the_events_are(virtual: Torch, timer: Timed) -> None:
-    found = sampled(timer, lambda: virtual.kernel(50e-6), cold=True)
-    assert found.value() == pytest.approx(50e-6)
+    samples = sampled(timer, lambda: virtual.kernel(50e-6), cold=True)
+    assert samples.value() == pytest.approx(50e-6)
     assert {size for size, _ in virtual.flushed} == {2 * L2_BYTES}
     assert len({handle for _, handle in virtual.flushed}) == LANES
 
@@ -436,9 +436,9 @@ def test_both_timers_agree(torch: Any, device: CudaBackend, by_torch: TorchBacke
         loop = DeviceLoop(lambda: x + x, backend)
         loop.warm_up(5.0)
         # On one stream: streams differ from each other by more than the timers do.
-        found = loop.sample(Protocol("gpu_time", calls=calls))
-        assert found is not None
-        seconds.append(found.value())
+        samples = loop.sample(Protocol("gpu_time", calls=calls))
+        assert samples is not None
+        seconds.append(samples.value())
     assert seconds[1] == pytest.approx(seconds[0], rel=0.03)
 
 
@@ -460,6 +460,6 @@ def test_both_name_the_same_device(device: CudaBackend, by_torch: TorchBackend) 
 @pytest.mark.gpu
 def test_a_spin_of_torch_lasts_about_as_long_as_asked(torch: Any, device: CudaBackend, by_torch: TorchBackend) -> None:
     by_torch.hold_stream()
-    found = DeviceLoop(lambda: by_torch.spin(1e-3), device).block(5, 1)
-    assert isinstance(found, DeviceSamples)
-    assert round_value(found.device) == pytest.approx(1e-3, rel=0.2), "it follows the clock, which is not fixed"
+    starved = DeviceLoop(lambda: by_torch.spin(1e-3), device).block(5, 1)
+    assert isinstance(starved, DeviceSamples)
+    assert round_value(starved.device) == pytest.approx(1e-3, rel=0.2), "it follows the clock, which is not fixed"

@@ -50,7 +50,7 @@ def test_each_thread_is_asked_for_its_seconds(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_of_windows_of_several_threads_the_undisturbed_ones_count() -> None:
-    wall_s = [float(each) for each in range(1, 41)]
+    wall_s = [float(second) for second in range(1, 41)]
     none_s = [math.nan] * len(wall_s)
     few_s = [2.0] * (FEWEST_UNDISTURBED - 1)
     assert least_disturbed(wall_s, [*none_s, *few_s, 2.0]) == [*few_s, 2.0]

@@ -86,5 +86,5 @@ def test_every_nested_dataclass_is_rebuilt() -> None:
     """A field that holds a dataclass but is not declared with `nested` would come back as a dict."""
     for kind in wire.MESSAGES.values():
         for item in fields(kind):
-            named = [name for name, each in vars(wire).items() if is_dataclass(each) and name in str(item.type)]
+            named = [name for name, row in vars(wire).items() if is_dataclass(row) and name in str(item.type)]
             assert bool(named) == ("kind" in item.metadata), f"{kind.__name__}.{item.name}"

@@ -41,22 +41,24 @@ def kept(
     """What lies between these commits, with a cause that names them."""
     verdict = Verdict.REGRESSED if ratio > 1 else Verdict.IMPROVED
     about = sample.compared(Case("ops.cudatime_f", params), metric, verdict, 1e-3, 1e-3 * ratio)
-    found = [Cause("fusion", f"{base} to {head}", "high")] * causes
-    explained = Explained(about, Explanation(1e-3, 1.2e-3, 2e-4, 0.0, 0.0, causes=tuple(found)))
+    named = [Cause("fusion", f"{base} to {head}", "high")] * causes
+    explained = Explained(about, Explanation(1e-3, 1.2e-3, 2e-4, 0.0, 0.0, causes=tuple(named)))
     return KeptExplanation(SHAS[base], SHAS[head], machine, environment, date, explained)
 
 
-def of(*found: KeptExplanation, params: tuple[str, ...] = (), good: int = 9, on: Branch | None = None) -> Told | None:
+def of(
+    *explanations: KeptExplanation, params: tuple[str, ...] = (), good: int = 9, on: Branch | None = None
+) -> Told | None:
     """What is told of the regression at the commit 10, where those after `good` may be to blame for it."""
     values = [None if good < at < 10 else value for at, value in enumerate(STEP)]
     line = line_of(told(series(values, params=params)), "h100", 0.05, 24)
-    (change,) = Accounts(found, on or branch()).of_line(line, WHERE).changes
+    (change,) = Accounts(explanations, on or branch()).of_line(line, WHERE).changes
     assert (change.good, change.first) == (good, 10)
     return change.told
 
 
-def text(found: Told | None) -> str:
-    return found.text if found is not None else ""
+def text(account: Told | None) -> str:
+    return account.text if account is not None else ""
 
 
 def test_the_pair_itself_and_what_lies_in_its_range() -> None:
@@ -99,15 +101,15 @@ def test_what_was_explained_elsewhere_says_where_and_is_second() -> None:
     assert other is not None
     assert (there.where, other.where) == ("laptop", "torch-2.9")
     own = kept(9, 10, date=1.0)
-    found = of(kept(9, 10, machine="laptop", date=2.0), own)
-    assert found is not None
-    assert found.where == ""
+    comparison = of(kept(9, 10, machine="laptop", date=2.0), own)
+    assert comparison is not None
+    assert comparison.where == ""
 
 
 def test_without_a_cause_there_is_still_an_account() -> None:
-    found = of(kept(9, 10, causes=0))
-    assert found is not None
-    assert (found.text, found.confidence) == (UNKNOWN, "")
+    comparison = of(kept(9, 10, causes=0))
+    assert comparison is not None
+    assert (comparison.text, comparison.confidence) == (UNKNOWN, "")
 
 
 def test_a_side_branch_is_explained_from_where_it_began() -> None:
@@ -124,19 +126,19 @@ def test_a_side_branch_is_explained_from_where_it_began() -> None:
 def test_an_event_prefers_the_case_that_stands_for_it() -> None:
     cases = [("1",), ("2",)]
     lines = [
-        (told(series(steps((10, 1e-3), (14, 1.2e-3 + at * 1e-4)), params=each)), 0) for at, each in enumerate(cases)
+        (told(series(steps((10, 1e-3), (14, 1.2e-3 + at * 1e-4)), params=case)), 0) for at, case in enumerate(cases)
     ]
     (event,) = events_of("ops.cudatime_f", lines, branch(), frozenset())
     assert (event.params, event.cases) == ("2", 2)
 
-    def best(*found: KeptExplanation) -> Told | None:
-        return Accounts(found, branch()).of_event(event, WHERE).told
+    def best(*explanations: KeptExplanation) -> Told | None:
+        return Accounts(explanations, branch()).of_event(event, WHERE).told
 
     first, second = kept(9, 10, params=("1",), ratio=1.5), kept(9, 10, params=("2",))
     for order in ((first, second), (second, first)):
-        found = best(*order)
-        assert found is not None
-        assert found.params == ""
+        account = best(*order)
+        assert account is not None
+        assert account.params == ""
     only = best(first)
     assert only is not None
     assert only.params == "1"
@@ -151,8 +153,8 @@ def test_the_cache_and_the_results_are_read_and_the_newer_one_counts(project: Ca
     results, cache = Path(session.config.results_dir), session.cache / "history"
     for folder, date, ratio in ((results, 2.0, 1.5), (cache, 1.0, 1.2), (cache, 3.0, 1.7)):
         keep_explanation(folder, kept(9, 10, date=date, ratio=ratio, metric="gpu_time" if date < 3 else "wall_time"))
-    (found,) = explained_in(session).values()
-    assert sorted((each.found.comparison.metric.name, each.date) for each in found) == [
+    (explanations,) = explained_in(session).values()
+    assert sorted((explanation.found.comparison.metric.name, explanation.date) for explanation in explanations) == [
         ("gpu_time", 2.0),
         ("wall_time", 3.0),
     ]

@@ -43,9 +43,9 @@ def record(
         for n, seconds in zip(("256", "1024"), times, strict=False):
             failure = None if seconds else Failure("oom", "out of memory")
             for order in range(3):
-                each = taken(NAME, [way, n], order, failure=failure, values={"gpu_time": seconds * (1 + order / 1000)})
-                each = replace(each, facts={"gpu": "GPU-1", **facts}, values=each.values if seconds else {})
-                store.append(side, BOX, environment, each, {}, suite())
+                round = taken(NAME, [way, n], order, failure=failure, values={"gpu_time": seconds * (1 + order / 1000)})
+                round = replace(round, facts={"gpu": "GPU-1", **facts}, values=round.values if seconds else {})
+                store.append(side, BOX, environment, round, {}, suite())
     store.finish(side, BOX, environment, python="3.11", benchmarks={NAME: suite()})
 
 
@@ -59,11 +59,11 @@ def test_the_newest_commit_and_the_releases_before_it_are_told(tmp_path: Path) -
     for at in (0, 1, 3, 5):
         record(tmp_path / "results", at, triton=(5e-6 + 2e-6 * at, 40e-6))
     sides = found(tmp_path / "results", tmp_path / "cache")
-    assert [each.commit for each in sides] == [5, 3, 1]
-    assert {(each.place, each.metric, each.names, each.param_names, each.size) for each in sides} == {
+    assert [side.commit for side in sides] == [5, 3, 1]
+    assert {(side.place, side.metric, side.names, side.param_names, side.size) for side in sides} == {
         (f"{BOX.name}|GPU-1|{ENV}", "gpu_time", ("torch", "triton"), ("n",), 0)
     }
-    assert [each.crossovers for each in sides] == [
+    assert [side.crossovers for side in sides] == [
         (((), "torch at every n"),),
         (((), "torch at every n"),),
         (((), "triton up to 256, torch from 1024"),),
@@ -87,7 +87,7 @@ def test_a_commit_with_one_implementation_is_passed_over_but_not_for_ever(tmp_pa
     record(tmp_path / "results", 2)
     for at in range(3, 3 + MOST_TRIES - 1):
         record(tmp_path / "results", at, triton=(0, 0))
-    assert [each.commit for each in found(tmp_path / "results", tmp_path / "cache", {})] == [2]
+    assert [sides.commit for sides in found(tmp_path / "results", tmp_path / "cache", {})] == [2]
     record(tmp_path / "results", 7, triton=(0, 0))
     assert found(tmp_path / "results", tmp_path / "other", {}) == ()
 
@@ -111,7 +111,7 @@ def test_cards_and_environments_are_places_of_their_own(tmp_path: Path) -> None:
     record(tmp_path / "results", 5, gpu="GPU-2", torch=(2e-6, 2e-6))
     record(tmp_path / "results", 5, environment="other", triton=(50e-6, 50e-6))
     told = {
-        (each.place, each.commit): each.crossovers[0][1] for each in found(tmp_path / "results", tmp_path / "cache")
+        (sides.place, sides.commit): sides.crossovers[0][1] for sides in found(tmp_path / "results", tmp_path / "cache")
     }
     assert told == {
         (f"{BOX.name}|GPU-1|{ENV}", 4): "triton up to 256, torch from 1024",

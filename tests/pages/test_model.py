@@ -32,7 +32,7 @@ WAY: Way = (("driver", "580"),)
 
 def branch(every: Sequence[Commit] | None = None, tags: dict[str, tuple[str, ...]] | None = None) -> Branch:
     commits = tuple(Commit(sha, f"change {at}", "Ada", 1e9 + at) for at, sha in enumerate(SHAS))
-    chain = tuple(replace(each, parents=(before.sha,)) for before, each in pairwise(commits))
+    chain = tuple(replace(commit, parents=(before.sha,)) for before, commit in pairwise(commits))
     return Branch("main", tuple(every or (commits[0], *chain)), commits, (), tags or {}, tags or {})
 
 
@@ -48,10 +48,12 @@ def series(
     apart = 0.0 if METRICS[metric].exact else 0.001
     failures, ways = failures or [""] * N, ways or [WAY] * N
     at = tuple(at for at in range(N) if values[at] is not None or failures[at])
-    rounds = tuple(() if (value := values[each]) is None else (value * (1 - apart), value * (1 + apart)) for each in at)
+    rounds = tuple(
+        () if (value := values[place]) is None else (value * (1 - apart), value * (1 + apart)) for place in at
+    )
     return Series(
         Case("ops.cudatime_f", params), METRICS[metric], "h100", "GPU-1", "env", tuple(SHAS), at, rounds,
-        tuple(ways[each] for each in at), (None,) * len(at), tuple(failures[each] for each in at),
+        tuple(ways[place] for place in at), (None,) * len(at), tuple(failures[place] for place in at),
     )  # fmt: skip
 
 
@@ -73,27 +75,27 @@ def status(given: Series) -> str:
 
 
 def test_levels_lie_between_changes() -> None:
-    found = told(series(steps((10, 1e-3), (14, 1.2e-3))))
-    assert [(each.first, each.last) for each in found.levels] == [(0, 9), (10, 23)]
-    assert [each.value for each in found.levels] == pytest.approx([1e-3, 1.2e-3], rel=2e-3)
-    assert [each.against for each in found.levels] == ["", "r"]
+    curve = told(series(steps((10, 1e-3), (14, 1.2e-3))))
+    assert [(level.first, level.last) for level in curve.levels] == [(0, 9), (10, 23)]
+    assert [level.value for level in curve.levels] == pytest.approx([1e-3, 1.2e-3], rel=2e-3)
+    assert [level.against for level in curve.levels] == ["", "r"]
 
 
 def test_every_level_is_judged_against_every_one_before_it() -> None:
-    found = told(series(steps((8, 1e-3), (8, 1.2e-3), (8, 1.01e-3))))
-    assert [each.against for each in found.levels] == ["", "r", "ui"]
+    curve = told(series(steps((8, 1e-3), (8, 1.2e-3), (8, 1.01e-3))))
+    assert [level.against for level in curve.levels] == ["", "r", "ui"]
 
 
 def test_what_was_measured_in_unlike_ways_is_not_one_level() -> None:
     other: Way = (("driver", "590"),)
-    found = told(series(steps((24, 1e-3)), ways=[WAY] * 12 + [other] * 12))
-    assert [(each.first, each.last, each.way, each.against) for each in found.levels] == [
+    curve = told(series(steps((24, 1e-3)), ways=[WAY] * 12 + [other] * 12))
+    assert [(level.first, level.last, level.way, level.against) for level in curve.levels] == [
         (0, 11, 0, ""),
         (12, 23, 1, "x"),
     ]
-    row = row_of(found, 0, 3, 0.05)
+    row = row_of(curve, 0, 3, 0.05)
     assert row.since is None
-    line = line_of(found, "h100", 0.05, N)
+    line = line_of(curve, "h100", 0.05, N)
     assert line.ticks == ((12, "driver 580 → 590"),)
 
 
@@ -134,11 +136,11 @@ def test_a_status_that_is_no_verdict_on_values() -> None:
 
 
 def test_a_row_tells_the_open_regression_and_the_reference() -> None:
-    found = told(series(steps((6, 1e-3), (6, 1.3e-3), (6, 1.2e-3), (6, 1.19e-3))))
-    row = row_of(found, 0, 8, 0.05)
+    curve = told(series(steps((6, 1e-3), (6, 1.3e-3), (6, 1.2e-3), (6, 1.19e-3))))
+    row = row_of(curve, 0, 8, 0.05)
     assert row.status == "regressed"
     assert row.changed == 6
-    assert row.since == pytest.approx(found.values[-1] / found.values[8])
+    assert row.since == pytest.approx(curve.values[-1] / curve.values[8])
 
 
 def test_a_spark_shows_steps_and_gaps_and_no_noise() -> None:
@@ -150,9 +152,9 @@ def test_a_spark_shows_steps_and_gaps_and_no_noise() -> None:
 
 
 def test_a_value_whose_double_is_too_large_for_a_float_is_a_value() -> None:
-    found = told(series(steps((12, 1.2e308), (12, 1.7e308))))
-    assert [each.value for each in found.levels] == pytest.approx([1.2e308, 1.7e308], rel=0.01)
-    letters = row_of(found, 0, 0, 0.05).spark
+    curve = told(series(steps((12, 1.2e308), (12, 1.7e308))))
+    assert [level.value for level in curve.levels] == pytest.approx([1.2e308, 1.7e308], rel=0.01)
+    letters = row_of(curve, 0, 0, 0.05).spark
     assert (letters[0], letters[-1] in "yz") == ("A", True)
 
 
@@ -187,16 +189,16 @@ def test_what_moved_at_other_times_or_in_another_direction_is_another_event() ->
         told(series(steps((16, 1e-3), (8, 1.2e-3)), params=("1",))),
     )
     down = told(series(steps((10, 1e-3), (14, 0.8e-3)), params=("2",)))
-    found = events_of("f", [(up, 0), (later, 0), (down, 0)], branch(), frozenset())
-    assert [(each.moved, each.first, each.state) for each in found] == [
+    seen = events_of("f", [(up, 0), (later, 0), (down, 0)], branch(), frozenset())
+    assert [(event.moved, event.first, event.state) for event in seen] == [
         ("regressed", 10, "open"), ("regressed", 16, "open"), ("improved", 10, "confirmed")]  # fmt: skip
 
 
 def ranged(first: int, good: int, last: int, param: str) -> Levelled:
     """A step whose commit is `first` most likely, and one after `good` up to `last` for certain."""
-    found = told(series(steps((first, 1e-3), (N - first, 1.2e-3)), params=(param,)))
-    (change,) = found.changes
-    return replace(found, changes=(replace(change, good=SHAS[good], blamed=tuple(SHAS[good + 1 : last + 1])),))
+    curve = told(series(steps((first, 1e-3), (N - first, 1.2e-3)), params=(param,)))
+    (change,) = curve.changes
+    return replace(curve, changes=(replace(change, good=SHAS[good], blamed=tuple(SHAS[good + 1 : last + 1])),))
 
 
 def test_what_may_be_to_blame_for_an_event_has_the_likeliest_commit_of_each_case() -> None:
@@ -211,7 +213,7 @@ def test_what_may_be_to_blame_for_an_event_has_the_likeliest_commit_of_each_case
 
 def test_a_recovered_regression_is_not_open() -> None:
     given = told(series(steps((8, 1e-3), (8, 1.2e-3), (8, 1e-3))))
-    assert [(each.moved, each.state) for each in events_of("f", [(given, 0)], branch(), frozenset())] == [
+    assert [(event.moved, event.state) for event in events_of("f", [(given, 0)], branch(), frozenset())] == [
         ("regressed", "recovered"), ("improved", "recovered")]  # fmt: skip
     held = told(series(steps((8, 1e-3), (16, 1.2e-3)), params=("1",)))
     worse, _ = events_of("f", [(given, 0), (held, 0)], branch(), frozenset())
@@ -220,10 +222,10 @@ def test_a_recovered_regression_is_not_open() -> None:
 
 def test_commits_that_may_be_to_blame_stand_in_the_index_once() -> None:
     lines = [told(series(steps((10, 1e-3), (14, 1.2e-3)), metric=metric)) for metric in ("gpu_time", "host_time")]
-    found = events_of("f", [(each, 0) for each in lines], branch(), frozenset())
-    events, commits = _numbered(found)
-    assert [each.suspects for each in events] == [(0,), (0,)]
-    assert [each.sha for each in commits] == [SHAS[10][:12]]
+    seen = events_of("f", [(line, 0) for line in lines], branch(), frozenset())
+    events, commits = _numbered(seen)
+    assert [event.suspects for event in events] == [(0,), (0,)]
+    assert [commit.sha for commit in commits] == [SHAS[10][:12]]
 
 
 def review(*entries: Acknowledgement) -> Review:
@@ -237,15 +239,15 @@ def test_cases_that_fail_alike_are_one_failure() -> None:
         return series(values, params=(param,), failures=[""] * first + ["oom"] * (N - first)), 0
 
     skipped = series([None] * N, params=("9",), failures=["skipped"] * N), 0
-    found = broken_of([failing("1", 20), failing("2", 20), failing("3", 22), skipped], branch(), review())
-    assert [(each.params, each.cases, each.good, each.first, each.commits, each.open) for each in found] == [
+    cases = broken_of([failing("1", 20), failing("2", 20), failing("3", 22), skipped], branch(), review())
+    assert [(case.params, case.cases, case.good, case.first, case.commits, case.open) for case in cases] == [
         ("1", 2, 19, 20, 4, True), ("3", 1, 21, 22, 2, True)]  # fmt: skip
 
 
 def test_what_is_skipped_is_a_failure_only_where_it_gave_numbers_before() -> None:
     values: list[float | None] = [1e-3] * 20 + [None] * (N - 20)
-    (found,) = broken_of([(series(values, failures=[""] * 20 + ["skipped"] * (N - 20)), 0)], branch(), review())
-    assert (found.kind, found.good, found.first, found.open) == ("skipped", 19, 20, True)
+    (case,) = broken_of([(series(values, failures=[""] * 20 + ["skipped"] * (N - 20)), 0)], branch(), review())
+    assert (case.kind, case.good, case.first, case.open) == ("skipped", 19, 20, True)
 
 
 def test_what_is_acknowledged_has_not_stopped_today_and_fails_all_the_same() -> None:
@@ -258,14 +260,14 @@ def test_what_is_acknowledged_has_not_stopped_today_and_fails_all_the_same() -> 
         (Acknowledgement("f", "quarantine", "its memory is", "peak_memory", until="lifted"), 19),
         (Acknowledgement("f", "accepted", "slower", level=1.1), 19),
     ):
-        (found,) = broken_of([failing], branch(), review(entry))
-        assert (found.good, found.first, found.open) == (good, 20, True), entry
+        (case,) = broken_of([failing], branch(), review(entry))
+        assert (case.good, case.first, case.open) == (good, 20, True), entry
 
 
 def test_what_failed_and_is_skipped_since_is_no_failure_of_today() -> None:
     never = series([None] * N, failures=["error"] * 20 + ["skipped"] * (N - 20))
-    (found,) = broken_of([(never, 0)], branch(), review())
-    assert (found.kind, found.first, found.last, found.open) == ("error", 0, 19, False)
+    (case,) = broken_of([(never, 0)], branch(), review())
+    assert (case.kind, case.first, case.last, case.open) == ("error", 0, 19, False)
 
 
 def test_from_zero_has_no_ratio() -> None:
@@ -282,10 +284,10 @@ def test_suspects_follow_the_graph_and_not_the_order() -> None:
     root, a, b = (Commit(SHAS[at], "", "", at) for at in range(3))
     side = Commit("f" * 40, "on a branch that was merged later", "", 1, (root.sha,))
     every = (root, replace(a, parents=(root.sha,)), side, replace(b, parents=(a.sha,)))
-    found = branch(every)
-    assert [each.sha for each in found.suspects(root.sha, b.sha)] == [a.sha, b.sha]
+    graph = branch(every)
+    assert [commit.sha for commit in graph.suspects(root.sha, b.sha)] == [a.sha, b.sha]
     merged = replace(b, parents=(a.sha, side.sha))
-    assert [each.sha for each in branch((*every[:3], merged)).suspects(a.sha, b.sha)] == [side.sha, b.sha]
+    assert [commit.sha for commit in branch((*every[:3], merged)).suspects(a.sha, b.sha)] == [side.sha, b.sha]
 
 
 def test_a_long_range_lists_its_newest_commits() -> None:
@@ -293,8 +295,8 @@ def test_a_long_range_lists_its_newest_commits() -> None:
     many = [Commit(f"ee{at:038x}", f"between {at}", "Eve", 1e9 + at) for at in range(30)]
     commits = branch().commits
     every = [commits[0]]
-    for each in (*commits[1:4], *many, *commits[4:]):
-        every.append(replace(each, parents=(every[-1].sha,)))
+    for commit in (*commits[1:4], *many, *commits[4:]):
+        every.append(replace(commit, parents=(every[-1].sha,)))
     (event,) = events_of("f", [(told(series(gap)), 0)], branch(every), frozenset())
     assert (event.suspects_n, len(event.suspects)) == (30 + 13, MOST_SUSPECTS)
 
@@ -304,9 +306,9 @@ def test_a_long_range_lists_its_newest_commits() -> None:
     [({}, 0), ({SHAS[5]: ("v1",)}, 5), ({SHAS[5]: ("v1",), SHAS[9]: ("v2",)}, 9), ({SHAS[23]: ("v3",)}, 0)],
 )
 def test_the_reference_is_the_last_release(tags: dict[str, tuple[str, ...]], expected: int) -> None:
-    found = branch(tags=tags)
-    assert found.reference == expected
-    assert (found.last.name if found.last else "") == ("" if not expected else tags[SHAS[expected]][0])
+    graph = branch(tags=tags)
+    assert graph.reference == expected
+    assert (graph.last.name if graph.last else "") == ("" if not expected else tags[SHAS[expected]][0])
 
 
 # -- intervals -----------------------------------------------------------------------------------------------------------
@@ -335,19 +337,19 @@ def test_a_corrected_value_has_the_interval_of_its_pairs_and_what_was_read_besid
     assert [*spans_of(given)[1]] == pytest.approx([2e-3 * math.exp(-0.0196), 2e-3 * math.exp(0.0196)])
     assert spans_of(given)[0] == spans_of(series([1e-3] * N))[0]
     line = line_of(told(given), "h100", 0.1, N)
-    assert [each / line.per for each in line.values[:2]] == pytest.approx([1e-3, 2e-3])
-    assert [each / line.per for each in line.read[:2]] == pytest.approx([1e-3, 1e-3])
+    assert [value / line.per for value in line.values[:2]] == pytest.approx([1e-3, 2e-3])
+    assert [value / line.per for value in line.read[:2]] == pytest.approx([1e-3, 1e-3])
     assert isinstance(line.rounds, tuple)
-    for each, of in ((line.rounds[0], 1e-3), (line.rounds[1], 2e-3)):
-        assert isinstance(each, tuple)
-        assert max(map(abs, each)) / line.per < 0.02 * of
+    for entry, of in ((line.rounds[0], 1e-3), (line.rounds[1], 2e-3)):
+        assert isinstance(entry, tuple)
+        assert max(map(abs, entry)) / line.per < 0.02 * of
     assert line_of(told(series([1e-3] * N)), "h100", 0.1, N).read == ()
 
 
 def test_whole_numbers_are_kept_and_others_shortened() -> None:
     given = replace(series([1.0] * N, metric="peak_memory"), rounds=((123456789012,), *((1.23456789,),) * (N - 1)))
     line = line_of(told(given), "h100", 0.1, N)
-    assert [each / line.per for each in line.values[:2]] == [123456789012, 1.2346]
+    assert [value / line.per for value in line.values[:2]] == [123456789012, 1.2346]
     whole = line_of(told(series([2.0**40 + 1] * N, metric="peak_memory")), "h100", 0.1, N)
     assert (whole.per, whole.values[0], whole.lows[0], whole.rounds) == (1, 2**40 + 1, 0, 2)
 
@@ -355,8 +357,8 @@ def test_whole_numbers_are_kept_and_others_shortened() -> None:
 def test_failures_stand_by_kind() -> None:
     kinds = {4: "oom", 9: "error", 11: "oom"}
     values = [None if at in kinds else 1e-3 for at in range(N)]
-    found = told(series(values, failures=[kinds.get(at, "") for at in range(N)]))
-    assert line_of(found, "h100", 0.1, N).failures == {"oom": (4, 11), "error": (9,)}
+    curve = told(series(values, failures=[kinds.get(at, "") for at in range(N)]))
+    assert line_of(curve, "h100", 0.1, N).failures == {"oom": (4, 11), "error": (9,)}
 
 
 def test_intervals_and_rounds_are_distances_from_the_value() -> None:
@@ -379,7 +381,11 @@ def test_places_have_the_shortest_names_that_tell_them_apart() -> None:
         f"virtualenv-py{python}-Cython-numpy{numpy}"
         for python, numpy in (("3.9", "1.2"), ("3.9", "1.3"), ("3.11", "1.3"))
     ]
-    assert _labels([("a", "", each) for each in long]) == ["py3.9-numpy1.2", "py3.9-numpy1.3", "py3.11-numpy1.3"]
+    assert _labels([("a", "", environment) for environment in long]) == [
+        "py3.9-numpy1.2",
+        "py3.9-numpy1.3",
+        "py3.11-numpy1.3",
+    ]
     both = [
         ("i7", "", f"virtualenv-py{words}")
         for words in ("3.9-numpy1.21-pythran", "3.7-numpy1.14", "3.7-numpy1.14-pythran")
@@ -410,5 +416,5 @@ def test_too_many_rows_are_the_worst_case_of_each_benchmark() -> None:
         row_of(told(series(steps(*levels))), 0, 0, 0.05) for levels in ([(24, 1e-3)], [(12, 1e-3), (12, 2e-3)])
     )
     rows = _shortened([[good] * 3999 + [bad], [good] * 20])
-    assert [(each.status, each.cases) for each in rows[:2]] == [("regressed", 4000), ("unchanged", 1)]
+    assert [(row.status, row.cases) for row in rows[:2]] == [("regressed", 4000), ("unchanged", 1)]
     assert len(rows) == 21

@@ -51,7 +51,7 @@ def test_the_newest_value_of_a_time_has_the_ends_of_its_samples(root: Path) -> N
     """Of two rounds with three samples each, the last of which is 2 % above the others."""
     site, _ = report(Request(root), QUIET)
     (shard,) = [leaf.make()[0] for leaf in site.leaves if leaf.name == PARSE]
-    line = next(each for each in shard.lines if each.metric == "wall_time")
+    line = next(one for one in shard.lines if one.metric == "wall_time")
     assert line.samples is not None
     value = line.values[-1] / line.per
     assert (line.samples.n, line.samples.calls) == (6, WALL.calls)
@@ -73,10 +73,10 @@ def test_results_that_could_not_be_used_are_told_first(root: Path, name: str, lo
     says = f"{lost + 1} of 132 files of results are not in it" if lost else ""
     assert done.out.count("\n") == (2 if lost else 1)
     assert says in done.out
-    found = index(root)
-    assert found["lost"] == {"files": lost + 1, "of": 132, "newer": 0, "matters": lost > 0}
-    assert sum(files for _, files, _, _ in found["skipped"]) == lost + 1
-    assert len(found["skipped"]) == (2 if lost else 1)
+    made = index(root)
+    assert made["lost"] == {"files": lost + 1, "of": 132, "newer": 0, "matters": lost > 0}
+    assert sum(files for _, files, _, _ in made["skipped"]) == lost + 1
+    assert len(made["skipped"]) == (2 if lost else 1)
 
 
 def test_a_change_that_an_anchor_made_too_is_the_machines(root: Path) -> None:
@@ -120,8 +120,8 @@ def test_what_was_explained_on_this_machine_is_shown_at_the_change(root: Path, n
     assert regress(root, "report", "-q").code == 0
     (event,) = events(root, LAST)
     assert event["told"] is None
-    found = explained(name, (), 40e-6, 48e-6, "softmax::rest was added", sample.explanation().kernels[0])
-    kept = KeptExplanation(shas[26], shas[27], "h100", "worktree-py3.12", 1e9, found)
+    account = explained(name, (), 40e-6, 48e-6, "softmax::rest was added", sample.explanation().kernels[0])
+    kept = KeptExplanation(shas[26], shas[27], "h100", "worktree-py3.12", 1e9, account)
     keep_explanation(Session(Request(root)).cache / "history", kept)
     assert regress(root, "report", "-q").out.endswith("(9 benchmarks, 26 commits; 1 page changed)\n")
     (event,) = events(root, LAST)
@@ -151,22 +151,22 @@ def test_a_commit_with_results_of_one_benchmark_makes_one_page_and_the_same_repo
 def stamps(root: Path) -> dict[str, str]:
     """What each benchmark was made from."""
     manifest = json.loads((root / "report" / "manifest.json").read_text())
-    return {name: each["stamp"] for name, each in manifest["benchmarks"].items()}
+    return {name: row["stamp"] for name, row in manifest["benchmarks"].items()}
 
 
 def index(root: Path) -> dict[str, Any]:
     """The index of the report, but for when it was written."""
     text = (root / "report" / "data" / "index.js").read_text()
-    _, _, found = json.loads(text.removeprefix("regress.take(...").removesuffix(");\n"))
-    return {key: value for key, value in found.items() if key != "generated"}
+    _, _, content = json.loads(text.removeprefix("regress.take(...").removesuffix(");\n"))
+    return {key: value for key, value in content.items() if key != "generated"}
 
 
 def events(root: Path, name: str) -> list[dict[str, Any]]:
     """The changes of a benchmark in the index of the report."""
-    found = index(root)
-    (own,) = (at for at, entry in enumerate(found["entries"]) if entry["name"] == name)
-    every = (dict(zip(found["fields"]["event"], values, strict=True)) for values in found["events"])
-    return [each for each in every if each["benchmark"] == own]
+    made = index(root)
+    (own,) = (at for at, entry in enumerate(made["entries"]) if entry["name"] == name)
+    every = (dict(zip(made["fields"]["event"], values, strict=True)) for values in made["events"])
+    return [row for row in every if row["benchmark"] == own]
 
 
 def test_progress_is_told_on_stderr(root: Path) -> None:

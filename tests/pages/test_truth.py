@@ -41,7 +41,7 @@ def test_what_is_said_to_have_changed_since_is_what_was_measured(tmp_path: Path)
     (row,) = index.rows
     assert row.since == pytest.approx(275 / 277, rel=1e-4)
     assert (row.doubt, row.off, row.status) == ("", (), "tentative")
-    assert [(each.first, each.last) for each in row.levels] == [(0, 1), (2, 21), (22, 22)]
+    assert [(level.first, level.last) for level in row.levels] == [(0, 1), (2, 21), (22, 22)]
 
 
 def test_a_value_far_off_its_level_claims_nothing(tmp_path: Path) -> None:
@@ -69,9 +69,9 @@ def test_a_metric_that_vanished_is_gone_and_the_wall_time_takes_over(tmp_path: P
     store, wall = Store(made.root / "history"), noisy((11, 1e-3), (6, 1.3e-3), (7, 2e-3))
     for at, sha in enumerate(made.shas):
         side = Side("head", Commit(sha, "", "", START + at * DAY), "HEAD", "env")
-        found = {"wall_time": wall[at]} if at >= 17 else {"wall_time": wall[at], "gpu_time": 0.9 * wall[at]}
+        read = {"wall_time": wall[at]} if at >= 17 else {"wall_time": wall[at], "gpu_time": 0.9 * wall[at]}
         for order in range(2):
-            values = {name: value * (1 + order / 1000) for name, value in found.items()}
+            values = {name: value * (1 + order / 1000) for name, value in read.items()}
             round = replace(taken(ADD, order=order, values=values), flags=[SYNCHRONIZES] if at >= 17 else [])
             store.append(side, box, "env", round, {"gpu_uuid": "G"}, benchmark())
         store.finish(side, box, "env", python="3.12", benchmarks={ADD: benchmark()})
@@ -79,7 +79,7 @@ def test_a_metric_that_vanished_is_gone_and_the_wall_time_takes_over(tmp_path: P
     gpu, host = rows["gpu_time"], rows["wall_time"]
     assert (gpu.status, gpu.why) == ("gone", f"no gpu time since {made.shas[17][:8]}; {SYNCHRONIZES}")
     assert (host.gates, host.status, host.changed) == (True, "regressed", 17)
-    states = {(each.metric, each.first): each.state for each in made.index().events if each.gates}
+    states = {(event.metric, event.first): event.state for event in made.index().events if event.gates}
     assert states == {("gpu_time", 11): "gone", ("wall_time", 17): "open"}
 
 
@@ -115,7 +115,7 @@ def test_what_moved_at_once_in_one_of_three_places_is_one_event_that_asks_for_th
     assert shift.reasons == (
         "6 of them were measured on other machines too and did not move there: was it the machine?",
     )
-    assert {(index.entries[each.benchmark].name, each.state, each.shift) for each in index.events} == {
+    assert {(index.entries[event.benchmark].name, event.state, event.shift) for event in index.events} == {
         (name, "open", 0) for name in flipped
     }
 
@@ -126,7 +126,7 @@ def test_what_moved_everywhere_or_where_one_place_only_is_measured_is_the_commit
     both = Made(tmp_path / "q", 40).record(moved, machine="one").record(moved, machine="two").index()
     for index in (alone, both):
         assert index.shifts == ()
-        assert [each.shift for each in index.events] == [None] * 12
+        assert [event.shift for event in index.events] == [None] * 12
 
 
 def test_what_is_back_at_the_level_of_before_is_one_event_that_says_so(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_what_is_back_at_the_level_of_before_is_one_event_that_says_so(tmp_path:
     (shift,) = index.shifts
     assert (shift.good, shift.last, shift.benchmarks, shift.suspect) == (29, 30, 12, "")
     assert shift.reasons == (f"they are back at the level of {made.shas[14][:8]}",)
-    assert {(each.moved, each.state, each.undoes, each.shift) for each in index.events} == {
+    assert {(event.moved, event.state, event.undoes, event.shift) for event in index.events} == {
         ("improved", "confirmed", None, None),
         ("regressed", "open", (14, 15), 0),
     }
@@ -150,9 +150,9 @@ def test_a_short_improvement_that_was_lost_counts_nowhere_as_worse_until_it_was_
         """The status of the case, the state of its regression, and what pages, feed, badge and sweep count as open."""
         index = made.index()
         (row,) = index.rows
-        event = next(each for each in index.events if each.moved == "regressed")
-        found = events_on(session, session.repository.commits("main"), None, None)
-        opened = sum(each.point.is_open for each in found.changes)
+        event = next(one for one in index.events if one.moved == "regressed")
+        events = events_on(session, session.repository.commits("main"), None, None)
+        opened = sum(change.point.is_open for change in events.changes)
         told = re.findall(r">(\w+) regressions? open", badge(index))
         return row.status, event.state, len(index.open), feed(index, ())[0].count("<entry>"), opened, told
 
@@ -168,7 +168,7 @@ def test_another_number_of_calls_is_a_note_on_what_moved_there(tmp_path: Path) -
         content = json.loads(path.read_text())
         content["result_columns"] += [
             "duration",
-            *(f"stats_{each}" for each in ("ci_99_a", "ci_99_b", "q_25", "q_75", "number")),
+            *(f"stats_{column}" for column in ("ci_99_a", "ci_99_b", "q_25", "q_75", "number")),
         ]
         for row in content["results"].values():
             row += [1.0, *([None] * 4), [100 if at < 25 else 5]]
@@ -181,8 +181,8 @@ def test_a_case_that_is_skipped_counts_once_as_one_that_gives_no_number(tmp_path
     """It has been for more commits than it takes to be gone, and another case was never anything else."""
     made = Made(tmp_path / "p", 40).record({"x.time_f": noisy((25, 1e-3)) + [float("nan")] * 15})
     index = made.record({"x.time_g": noisy((40, 1e-3)), "x.time_h": [float("nan")] * 40}).index()
-    assert [dict(each) for each in index.counts] == [{"failed": 1, "unchanged": 1}]
-    assert [(each.status, each.why) for each in index.rows] == [("failed", "skipped"), ("unchanged", "")]
+    assert [dict(row) for row in index.counts] == [{"failed": 1, "unchanged": 1}]
+    assert [(row.status, row.why) for row in index.rows] == [("failed", "skipped"), ("unchanged", "")]
     (broken,) = index.broken
     assert (broken.kind, broken.good, broken.first, broken.open) == ("skipped", 24, 25, True)
 
@@ -194,10 +194,10 @@ def test_an_event_is_not_open_by_what_is_small_where_the_large_part_is_tentative
     index = made.record({"x.time_f": other}, machine="two").index()
     (event,) = index.events
     assert (event.large, event.state, event.places) == (True, "tentative", (0, 1))
-    assert sorted(each.status for each in index.rows) == ["tentative", "unchanged"]
+    assert sorted(row.status for row in index.rows) == ["tentative", "unchanged"]
     back = [value if at < 30 or at > 32 else 1.3 * value for at, value in enumerate(noisy((40, 1e-3)))]
     index = made.record({"x.time_f": back}, machine="two").index()
-    assert [(each.moved, each.state) for each in index.events if each.large and each.moved == "regressed"] == [
+    assert [(event.moved, event.state) for event in index.events if event.large and event.moved == "regressed"] == [
         ("regressed", "recovered")
     ]
 
@@ -207,9 +207,9 @@ def test_what_is_open_only_where_nothing_is_measured_any_more_is_gone(tmp_path: 
     made, up = Made(tmp_path / "p", 160), noisy((15, 1e-3), (15, 1.3e-3))
     made.record({"x.time_f": [*up, *[None] * 130]}, machine="old")
     index = made.record({"x.time_f": [*up, *noisy((130, 1e-3))]}, machine="new").index()
-    states = {(each.moved, each.state, each.places, each.held) for each in index.events}
+    states = {(event.moved, event.state, event.places, event.held) for event in index.events}
     assert ("regressed", "gone", (0, 1), (1,)) in states
-    assert [(index.places[each.place].label, each.status) for each in index.rows] == [
+    assert [(index.places[row.place].label, row.status) for row in index.rows] == [
         ("new", "recovered"),
         ("old", "gone"),
     ]
@@ -245,7 +245,7 @@ def test_how_many_cases_have_too_few_results_for_a_change_to_be_told(tmp_path: P
     old, new = noisy((6, 1e-3)), [None, None, None, *noisy((3, 1e-3))]
     index = made.record({"x.time_old": old, "x.time_new": new}).index()
     assert (index.fewest, index.young, index.told) == (4, (1,), True)
-    assert {each.lacks: (each.status, each.why) for each in index.rows} == {
+    assert {row.lacks: (row.status, row.why) for row in index.rows} == {
         0: ("unchanged", ""),
         1: ("undecided", "3 results to compare; it takes 4"),
     }
@@ -256,14 +256,14 @@ def test_how_many_cases_have_too_few_results_for_a_change_to_be_told(tmp_path: P
 def test_one_result_that_repeats_exactly_tells_nothing_either(tmp_path: Path) -> None:
     made, box = Made(tmp_path / "p", 2), Machine("box", {})
     store = Store(made.root / "history")
-    found = []
+    states = []
     for at, sha in enumerate(made.shas):
         side = Side("head", Commit(sha, "", "", START + at * DAY), "HEAD", "env")
         values = {"gpu_time": Measured(1e-3, [1e-3]), "peak_memory": Measured(1e6, [1e6], unit="B", exact=True)}
         store.append(side, box, "env", replace(taken(ADD), values=values), {"gpu_uuid": "G"}, benchmark())
         store.finish(side, box, "env", python="3.12", benchmarks={ADD: benchmark()})
-        found.append({each.metric: (each.status, each.lacks) for each in made.index().rows})
-    assert found == [
+        states.append({row.metric: (row.status, row.lacks) for row in made.index().rows})
+    assert states == [
         {"gpu_time": ("undecided", 3), "peak_memory": ("undecided", 1)},
         {"gpu_time": ("undecided", 2), "peak_memory": ("unchanged", 0)},
     ]

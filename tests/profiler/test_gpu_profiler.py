@@ -97,7 +97,7 @@ def test_busy_transfers_and_idle_add_up_to_the_span(torch: Any, profiler: GPUPro
         parts = entry["busy_s"] + entry["transfer_s"] + entry["idle_s"]
         assert parts == pytest.approx(entry["duration_s"], rel=0.02), entry
         assert entry["busy_s"] > 0, entry
-    copies = next(each for each in document["operations"] if each["operation"] == "copies")
+    copies = next(operation for operation in document["operations"] if operation["operation"] == "copies")
     assert copies["copied_bytes"] == pytest.approx(CALLS * 4 * (1 << 22), rel=0.02)
 
 
@@ -224,13 +224,15 @@ def test_threads_with_streams_of_their_own(torch: Any, profiler: GPUProfiler) ->
                 with profiler.profile(name):
                     a @ a
 
-    threads = [threading.Thread(target=work, args=(f"thread {each}",)) for each in range(3)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    threads = [threading.Thread(target=work, args=(f"thread {number}",)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     profiler.synchronize()
-    assert {name: each.calls for name, each in profiler.get_summary().items()} == {f"thread {n}": 100 for n in range(3)}
+    assert {name: operation.calls for name, operation in profiler.get_summary().items()} == {
+        f"thread {n}": 100 for n in range(3)
+    }
 
 
 def test_it_can_be_switched_off_and_on(torch: Any, profiler: GPUProfiler) -> None:
@@ -264,7 +266,7 @@ def test_it_goes_on_after_a_profiler_of_torch(torch: Any, profiler: GPUProfiler)
     steps("later")
     profiler.synchronize()
     totals = profiler.get_summary()
-    assert {name: each.calls for name, each in totals.items()} == dict.fromkeys(
+    assert {name: total.calls for name, total in totals.items()} == dict.fromkeys(
         ("before", "beside", "behind", "later"), 20
     )
     assert totals["later"].broken_down == 20

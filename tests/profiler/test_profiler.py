@@ -38,7 +38,7 @@ def exported(profiler: GPUProfiler, folder: Path) -> Profile:
 
 
 def entries(profiler: GPUProfiler, folder: Path, operation: str) -> list[Entry]:
-    return [each for each in exported(profiler, folder).entries if each.operation == operation]
+    return [entry for entry in exported(profiler, folder).entries if entry.operation == operation]
 
 
 # -- one entry -----------------------------------------------------------------------------------------------------------
@@ -65,8 +65,8 @@ def test_an_event_that_was_late_behind_its_spin_is_no_anchor(tmp_path: Path) -> 
     for _ in range(20):
         with profiler.profile("step"):
             device.kernel("gemm", 100 * US)
-    found = entries(profiler, tmp_path, "step")
-    assert [each.busy_s for each in found] == [pytest.approx(100 * US, abs=SLACK_S)] * 20
+    steps = entries(profiler, tmp_path, "step")
+    assert [entry.busy_s for entry in steps] == [pytest.approx(100 * US, abs=SLACK_S)] * 20
 
 
 class TakenOver(ScriptedTracer):
@@ -79,8 +79,8 @@ class TakenOver(ScriptedTracer):
         return super().start()
 
     def collect(self, flush: bool = False) -> list[Activity]:
-        found = super().collect(flush)
-        return [] if self.taken else found
+        pieces = super().collect(flush)
+        return [] if self.taken else pieces
 
 
 @pytest.mark.slow
@@ -103,12 +103,12 @@ def test_what_another_profiler_has_taken_has_no_breakdown_and_what_comes_then_ha
         steps("after")
     document = exported(profiler, tmp_path)
     assert (document.pending, document.lost, document.no_breakdown) == (0, 0, "")
-    found = {each.operation: (each.calls, each.broken_down) for each in document.operations}
-    assert found == {"before": (20, 20), "meanwhile": (20, 0), "after": (20, 20), "around": (1, 0)}
-    assert [each.duration_s for each in document.entries if each.operation == "meanwhile"] == [
+    counts = {operation.operation: (operation.calls, operation.broken_down) for operation in document.operations}
+    assert counts == {"before": (20, 20), "meanwhile": (20, 0), "after": (20, 20), "around": (1, 0)}
+    assert [entry.duration_s for entry in document.entries if entry.operation == "meanwhile"] == [
         pytest.approx(100 * US, rel=0.1)
     ] * 20
-    assert [each.busy_s for each in document.entries if each.operation == "after"] == [
+    assert [entry.busy_s for entry in document.entries if entry.operation == "after"] == [
         pytest.approx(100 * US, abs=SLACK_S)
     ] * 20
 
@@ -191,10 +191,10 @@ def test_what_is_said_of_an_entry_is_kept(profiler: GPUProfiler, device: Exact, 
     for size in (1024, 2048, 1024):
         with profiler.profile("add", size=size, bytes=12 * size, odd={1, 2}):
             device.kernel("add", size * 1e-9)
-    found = exported(profiler, tmp_path)
-    assert [each.details["size"] for each in found.entries] == [1024, 2048, 1024]
-    assert found.entries[0].bandwidth_bytes_s == pytest.approx(12 * 1024 / found.entries[0].duration_s)
-    assert [(each.details["size"], each.calls) for each in found.variants] == [(1024, 2), (2048, 1)]
+    profile = exported(profiler, tmp_path)
+    assert [entry.details["size"] for entry in profile.entries] == [1024, 2048, 1024]
+    assert profile.entries[0].bandwidth_bytes_s == pytest.approx(12 * 1024 / profile.entries[0].duration_s)
+    assert [(variant.details["size"], variant.calls) for variant in profile.variants] == [(1024, 2), (2048, 1)]
 
 
 def test_an_exception_is_noted_and_goes_on(profiler: GPUProfiler, device: Exact, tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_nothing_grows_with_the_number_of_entries(device: Exact) -> None:
             if number % HARVEST == 0:
                 device.synchronize()
     profiler.synchronize()
-    assert sizes[2] <= tuple(2 * each for each in sizes[0])
+    assert sizes[2] <= tuple(2 * size for size in sizes[0])
     assert sizes[2][0] < 100
     summary = profiler.get_summary()
     assert summary["step"].calls == 9_000
@@ -282,9 +282,9 @@ def test_entries_follow_each_other_on_one_clock(profiler: GPUProfiler, device: E
             device.kernel("k", 0.1)
         with profiler.profile("cpu", device="cpu"):
             device.synchronize()
-    found = exported(profiler, tmp_path).entries
-    assert [each.operation for each in found] == ["gpu", "cpu"] * 3
-    for gpu, cpu in zip(found[::2], found[1::2], strict=True):
+    every = exported(profiler, tmp_path).entries
+    assert [entry.operation for entry in every] == ["gpu", "cpu"] * 3
+    for gpu, cpu in zip(every[::2], every[1::2], strict=True):
         assert gpu.start_s <= cpu.end_s
         assert gpu.end_s == pytest.approx(cpu.end_s, abs=0.6)
 
@@ -300,13 +300,13 @@ def test_threads_have_stacks_of_their_own(profiler: GPUProfiler, device: Exact) 
             over.wait()
 
     threads = [threading.Thread(target=work, args=(name,), name=name) for name in ("a", "b")]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     profiler.synchronize()
-    found = {each.operation: each for each in profiler._profile().entries}
-    assert {name: (each.thread, each.depth) for name, each in found.items()} == {
+    by_operation = {entry.operation: entry for entry in profiler._profile().entries}
+    assert {name: (benchmark.thread, benchmark.depth) for name, benchmark in by_operation.items()} == {
         "a": ("a", 0),
         "b": ("b", 0),
         "a inner": ("a", 1),
@@ -342,9 +342,9 @@ def test_it_is_switched_at_run_time(profiler: GPUProfiler, device: Exact, tmp_pa
         assert step(1) == 2
     with GPUProfiler(enabled=False).profile("nothing"):
         pass
-    found = entries(profiler, tmp_path, "x")
-    assert len(found) == 2
-    assert [each.busy_s for each in found] == [pytest.approx(10 * US, abs=SLACK_S)] * 2
+    own = entries(profiler, tmp_path, "x")
+    assert len(own) == 2
+    assert [entry.busy_s for entry in own] == [pytest.approx(10 * US, abs=SLACK_S)] * 2
     assert step.__name__ == "step"
 
 
@@ -379,10 +379,10 @@ def test_without_a_device_there_is_the_hosts_time(tmp_path: Path) -> None:
     profiler = GPUProfiler(backend=backend)
     with profiler.profile("step"):
         pass
-    found = exported(profiler, tmp_path)
-    assert [(each.device, each.busy_s) for each in found.entries] == [("cpu", None)]
-    assert found.facts["no_device"] == "no CUDA driver"
-    assert found.lost == 0
+    profile = exported(profiler, tmp_path)
+    assert [(entry.device, entry.busy_s) for entry in profile.entries] == [("cpu", None)]
+    assert profile.facts["no_device"] == "no CUDA driver"
+    assert profile.lost == 0
 
 
 def test_without_a_trace_there_is_no_breakdown(device: Exact, tmp_path: Path, capsys: Any) -> None:
@@ -408,9 +408,9 @@ def test_a_device_that_fails_ends_device_times_and_not_the_program(profiler: GPU
         pass
     profiler.synchronize()
     assert profiler.get_summary()["step"].calls == 3 * HARVEST
-    found = profiler._profile()
-    assert found.lost > 0
-    assert "the device failed: an illegal memory access" in found.no_breakdown
+    profile = profiler._profile()
+    assert profile.lost > 0
+    assert "the device failed: an illegal memory access" in profile.no_breakdown
 
 
 def test_a_stream_that_is_captured_is_left_alone(profiler: GPUProfiler, device: Exact, monkeypatch: Any) -> None:
@@ -432,8 +432,8 @@ def test_a_forked_child_has_the_hosts_time(profiler: GPUProfiler, device: Exact)
                 with profiler.profile("child"):
                     pass
                 profiler.synchronize()
-                found = [(each.operation, each.device) for each in profiler._profile().entries]
-                os._exit(0 if found == [("child", "cpu")] else 1)
+                devices = [(entry.operation, entry.device) for entry in profiler._profile().entries]
+                os._exit(0 if devices == [("child", "cpu")] else 1)
         assert os.waitpid(child, 0)[1] == 0
     profiler.synchronize()
     assert set(profiler.get_summary()) == {"parent"}
@@ -458,7 +458,7 @@ def test_summary_and_bottlenecks_are_printed(profiler: GPUProfiler, device: Exac
     assert lines[2].split()[:6] == ["matmul", "gpu", "10", "95.2", "%", "1.01"]
     assert lines[4] == "1. matmul: 95.2 % of the time, compute-bound"
     assert "ampere_bf16_gemm" in lines[5]
-    assert [each.operation for each in profiler.get_bottlenecks()] == ["matmul", "load"]
+    assert [bottleneck.operation for bottleneck in profiler.get_bottlenecks()] == ["matmul", "load"]
 
 
 def test_an_export_that_cannot_be_written_leaves_the_old_one(profiler: GPUProfiler, tmp_path: Path) -> None:
@@ -468,7 +468,7 @@ def test_an_export_that_cannot_be_written_leaves_the_old_one(profiler: GPUProfil
         profiler.export_json(tmp_path / "no" / "profile.json")
     assert path.read_text() == before
     assert json.loads(before)["schema"] == "regress.profile/1"
-    assert [each.name for each in tmp_path.iterdir()] == ["profile.json"]
+    assert [path.name for path in tmp_path.iterdir()] == ["profile.json"]
 
 
 def test_there_is_one_profiler_of_the_program() -> None:

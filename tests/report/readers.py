@@ -63,7 +63,7 @@ class Command:
 def commands(output: str) -> list[Command]:
     """Those that the runner obeys, in order. It looks at each line by itself, and leaves all alone between a
     stop-commands and its token."""
-    found, token = [], ""
+    parsed, token = [], ""
     for line in output.split("\n"):
         match = re.match(r"^\s*::([\w-]+)(?: ([^:]*))?::(.*)$", line)
         if match is None:
@@ -76,10 +76,10 @@ def commands(output: str) -> list[Command]:
             token = data
         else:
             pairs = (pair.partition("=") for pair in filter(None, (properties or "").split(",")))
-            found.append(Command(name, {key: _unescaped(value) for key, _, value in pairs}, _unescaped(data)))
+            parsed.append(Command(name, {key: _unescaped(value) for key, _, value in pairs}, _unescaped(data)))
     assert not token
-    return found
+    return parsed
 
 
 def _unescaped(text: str) -> str:
-    return re.sub("%(25|0D|0A|3A|2C)", lambda found: chr(int(found[1], 16)), text)
+    return re.sub("%(25|0D|0A|3A|2C)", lambda match: chr(int(match[1], 16)), text)

@@ -240,18 +240,18 @@ def acknowledged() -> Report:
     """The report of a check in which nothing is wrong but what is acknowledged, of each kind."""
     by_case = {SOFTMAX: FUSED, Case("cache.peakmem_fill"): FIRST_FILL}
     by_name = {"topk.cudatime_fwd": RAGGED, "conv.time_conv": APART}
-    entries = [by_case.get(each.case) or by_name.get(each.case.name) for each in comparisons()]
-    found = [
-        dataclasses.replace(each, acknowledged=entry)
-        for each, entry in zip(comparisons(), entries, strict=True)
-        if (entry is not None and entry.metric in ("", each.metric.name)) or each.case.name.startswith("s.")
+    entries = [by_case.get(comparison.case) or by_name.get(comparison.case.name) for comparison in comparisons()]
+    known = [
+        dataclasses.replace(comparison, acknowledged=entry)
+        for comparison, entry in zip(comparisons(), entries, strict=True)
+        if (entry is not None and entry.metric in ("", comparison.metric.name)) or comparison.case.name.startswith("s.")
     ]
     return dataclasses.replace(
         check(),
         exit_codes=(Exit.PASSED,),
         state="PASS",
         plan="8 cases, interleaved, about 3 min",
-        comparisons=tuple(found),
+        comparisons=tuple(known),
         acknowledgements=(Reviewed(RAGGED, "expired", "2026-03-31 is over", "regress ack --remove topk"),),
         counts={"regressed": 3, "failed": 1, "undecided": 1, "unchanged": 3},
         acknowledged={"regressed": 2, "failed": 1, "undecided": 1},
@@ -432,7 +432,7 @@ def changed(
 ) -> Changed:
     point = ChangePoint(
         first=commits[0].sha,
-        blamed=tuple(each.sha for each in commits),
+        blamed=tuple(commit.sha for commit in commits),
         good="0" * 40,
         before=before,
         after=after,
@@ -487,7 +487,7 @@ def sweep() -> Report:
     old = changed(LONG, "gpu_time", 1e-3, 1.2e-3, BASE.commit, new=False, recovered_by=HEAD.commit.sha)
     sizes = [Case("matmul.cudatime_square", (str(size),)) for size in (512, 1024, 2048, 4096)]
     together = [
-        changed(each, "gpu_time", 1e-3, 1.08e-3 + 0.01e-3 * at, HEAD.commit, new=True) for at, each in enumerate(sizes)
+        changed(case, "gpu_time", 1e-3, 1.08e-3 + 0.01e-3 * at, HEAD.commit, new=True) for at, case in enumerate(sizes)
     ]
     taken = changed(LONG, "gpu_time", 1.2e-3, 1e-3, HEAD.commit, new=True, state="recovered")
     lost = changed(SOFTMAX, "wall_time", 28e-6, 35e-6, HEAD.commit, new=True, state="relapsed", undoes=RELEASE.sha)
@@ -511,8 +511,8 @@ def sweep() -> Report:
         ),
         breakages=(
             *(
-                Breakage(each, "gpu-box", "worktree-py3.12", "GPU-1", BOOM, BASE.commit.sha, (HEAD.commit,), new=True)
-                for each in sizes[:2]
+                Breakage(case, "gpu-box", "worktree-py3.12", "GPU-1", BOOM, BASE.commit.sha, (HEAD.commit,), new=True)
+                for case in sizes[:2]
             ),
             Breakage(WIDE, "gpu-box", "worktree-py3.12", "GPU-1", NOT_HERE, RELEASE.sha, (BASE.commit, HEAD.commit)),
         ),
@@ -583,12 +583,12 @@ def gate() -> Report:
         comparisons=(
             compared(SOFTMAX, "gpu_time", Verdict.REGRESSED, 27.42e-6, 30.0e-6, critical=True),
             compared(Case("s.time_same"), "wall_time", Verdict.UNCHANGED, 1.0, 0.999, p=0.8),
-            *(compared(each, "gpu_time", Verdict.UNCHANGED, 1e-3, 1.001e-3, p=0.8) for each in sizes),
+            *(compared(case, "gpu_time", Verdict.UNCHANGED, 1e-3, 1.001e-3, p=0.8) for case in sizes),
         ),
         counts={"regressed": 1, "unchanged": 5},
         cases=6,
         drift=(
-            *(compared(each, "gpu_time", Verdict.REGRESSED, 1e-3, 1.21e-3, *ends) for each in sizes),
+            *(compared(case, "gpu_time", Verdict.REGRESSED, 1e-3, 1.21e-3, *ends) for case in sizes),
             compared(Case("s.time_same"), "wall_time", Verdict.UNCHANGED, 1.0, 1.001, *ends, p=0.8),
         ),
         drift_since="v1.4",
@@ -671,7 +671,9 @@ def aa() -> Report:
         remark="1 false alarm in 3 cases: 1 unchanged (33.3 %), 1 undecided (33.3 %)",
         noise_floor=(0.03, 0.12, str(HOSTILE)),
         min_detectable=0.131,
-        aa=SelfCheck(NOW, "9d41e770", tuple(str(each.case) for each in (alarm, noisy, exact)), 1, 1, 1, 0.03, 0.131),
+        aa=SelfCheck(
+            NOW, "9d41e770", tuple(str(comparison.case) for comparison in (alarm, noisy, exact)), 1, 1, 1, 0.03, 0.131
+        ),
         fineness=(
             Fineness(HOSTILE, METRICS["wall_time"], Verdict.UNDECIDED, 24, 0.07, 0.12, 0.19),
             Fineness(SOFTMAX, METRICS["gpu_time"], Verdict.REGRESSED, 10, 0.009, 0.0104, 0.0612),
@@ -877,6 +879,6 @@ def explain() -> Report:
 def check_explained() -> Report:
     """A check that has explained what regressed."""
     first, second = explain().explained
-    own = {each.case: each for each in reversed(comparisons())}
-    found = (dataclasses.replace(each, comparison=own[each.case]) for each in (first, second))
-    return dataclasses.replace(check(), explained=tuple(found))
+    own = {comparison.case: comparison for comparison in reversed(comparisons())}
+    explained = (dataclasses.replace(account, comparison=own[account.case]) for account in (first, second))
+    return dataclasses.replace(check(), explained=tuple(explained))

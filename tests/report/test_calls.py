@@ -56,8 +56,8 @@ FOUND = CallProfile(
 FAILED = CallProfile(Case("b.cudatime_fails"), failure=Failure("error", HOSTILE, "b.py:3", HOSTILE))
 
 
-def report(*found: CallProfile) -> Report:
-    return Report("profiled", state="PASS", profiled=found, cases=len(found))
+def report(*profiles: CallProfile) -> Report:
+    return Report("profiled", state="PASS", profiled=profiles, cases=len(profiles))
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -65,7 +65,7 @@ def report(*found: CallProfile) -> Report:
 def test_no_format_lets_control_characters_through(form: str, verbose: bool) -> None:
     for shown in (report(FOUND), report(FOUND, FAILED), report(FOUND, FOUND), report(FAILED)):
         text = render(shown, Style(verbose=verbose), form)
-        assert not [each for each in text if ord(each) < 32 and each != "\n"]
+        assert not [character for character in text if ord(character) < 32 and character != "\n"]
         assert "\x1b" not in text
 
 

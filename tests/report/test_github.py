@@ -24,13 +24,13 @@ def shown(report: Report, verbose: bool = False) -> list[Command]:
 @pytest.mark.parametrize("name", REPORTS)
 def test_there_is_an_error_exactly_where_the_exit_code_says_so(name: str) -> None:
     report = REPORTS[name][0]()
-    found = shown(report)
-    assert any(each.name == "error" for each in found) is bool(report.exit_code)
-    assert {each.name for each in found} <= {"error", "warning", "notice"}
+    written = shown(report)
+    assert any(command.name == "error" for command in written) is bool(report.exit_code)
+    assert {command.name for command in written} <= {"error", "warning", "notice"}
 
 
 def test_the_worst_come_first() -> None:
-    titles = [each.properties["title"] for each in shown(sample.check()) if each.name == "error"]
+    titles = [command.properties["title"] for command in shown(sample.check()) if command.name == "error"]
     assert titles[0] == f"regressed: {sample.SOFTMAX}", "critical"
     assert [title.partition("(")[0] for title in titles[1:]] == [
         "regressed: cache.peakmem_fill",
@@ -48,10 +48,10 @@ def test_the_words_are_those_of_the_text() -> None:
 
 
 def test_what_a_regression_comes_from_is_its_second_line() -> None:
-    found = {each.properties["title"]: each.data.splitlines() for each in shown(sample.check_explained())}
+    by_title = {command.properties["title"]: command.data.splitlines() for command in shown(sample.check_explained())}
     cause = "because a fusion was lost: softmax::wide became 3 launches a call (high confidence)"
-    assert [title for title, lines in found.items() if cause in lines] == [f"regressed: {sample.SOFTMAX}"]
-    assert found[f"regressed: {sample.SOFTMAX}"][1:] == [cause]
+    assert [title for title, lines in by_title.items() if cause in lines] == [f"regressed: {sample.SOFTMAX}"]
+    assert by_title[f"regressed: {sample.SOFTMAX}"][1:] == [cause]
 
 
 def test_cases_that_moved_together_have_the_cause_of_the_one_that_was_explained() -> None:
@@ -66,8 +66,8 @@ def test_another_case_of_the_benchmark_says_whose_cause_it_is() -> None:
     report = sample.together()
     explained = dataclasses.replace(sample.explain().explained[0], comparison=report.comparisons[7])
     alone = (report.comparisons[0], *report.comparisons[8:])
-    found = shown(dataclasses.replace(report, comparisons=alone, explained=(explained,)))
-    told = [each.data.splitlines()[1] for each in found if len(each.data.splitlines()) > 1]
+    written = shown(dataclasses.replace(report, comparisons=alone, explained=(explained,)))
+    told = [command.data.splitlines()[1] for command in written if len(command.data.splitlines()) > 1]
     cause = "because a fusion was lost: softmax::wide became 3 launches a call (high confidence)"
     assert told == [f"{report.comparisons[7].case}: {cause}"]
 
@@ -81,26 +81,26 @@ def test_a_cause_of_any_length_stays_below_what_is_shown() -> None:
 
 
 def test_what_has_a_place_is_shown_there() -> None:
-    (conv,) = [each for each in shown(sample.check()) if "conv.time_conv" in each.properties["title"]]
+    (conv,) = [command for command in shown(sample.check()) if "conv.time_conv" in command.properties["title"]]
     assert (conv.properties["file"], conv.properties["line"]) == ("benchmarks/conv.py", "42")
 
 
 def test_a_step_has_ten_of_a_type_and_the_tenth_counts_the_rest() -> None:
     report = sample.many()
-    found = shown(report)
-    assert Counter(each.name for each in found) == {"error": 10, "warning": 10, "notice": 1}
-    errors = [each for each in found if each.name == "error"]
+    written = shown(report)
+    assert Counter(command.name for command in written) == {"error": 10, "warning": 10, "notice": 1}
+    errors = [command for command in written if command.name == "error"]
     said, *names = errors[-1].data.split("\n")
     assert said == f"{10_000 + 1 - 9} more: all are in the log of this step"
     assert names[0].startswith("failed: "), "what fails is named first"
-    assert sum(each.properties["title"].startswith("failed: ") for each in errors) == 4, "and some of it is shown"
+    assert sum(error.properties["title"].startswith("failed: ") for error in errors) == 4, "and some of it is shown"
     assert errors[0].properties["title"].startswith("regressed: m4999.time_4999"), "the worst of all"
 
 
 def test_ten_are_ten() -> None:
     report = dataclasses.replace(sample.passed(), warnings=tuple(f"warning {n}" for n in range(10)))
-    found = [each.data for each in shown(report) if each.name == "warning"]
-    assert found == list(report.warnings)
+    warnings = [command.data for command in shown(report) if command.name == "warning"]
+    assert warnings == list(report.warnings)
 
 
 @pytest.mark.parametrize(
@@ -134,15 +134,15 @@ def test_nothing_in_the_report_is_a_command(text: str, verbose: bool) -> None:
         device=text,
         problems=(),
     )
-    found = shown(report, verbose)
-    assert [each.name for each in found] == ["error", "error", "warning", "notice"]
-    assert all(set(each.properties) == {"title"} for each in found)
-    assert found[2].data == visible(text), "and is read as it is written"
-    assert found[0].properties["title"] == f"regressed: {visible(f'{text}({text})')}"
+    written = shown(report, verbose)
+    assert [command.name for command in written] == ["error", "error", "warning", "notice"]
+    assert all(set(command.properties) == {"title"} for command in written)
+    assert written[2].data == visible(text), "and is read as it is written"
+    assert written[0].properties["title"] == f"regressed: {visible(f'{text}({text})')}"
 
 
 def test_a_title_is_as_long_as_is_shown() -> None:
-    (title,) = [each.properties["title"] for each in shown(sample.sweep()) if each.name == "error"][:1]
+    (title,) = [command.properties["title"] for command in shown(sample.sweep()) if command.name == "error"][:1]
     assert len(title) <= 255
     long = dataclasses.replace(
         sample.passed(),

@@ -73,7 +73,7 @@ def test_documents_fulfil_the_schema(report: Callable[[], Report]) -> None:
     assert text.endswith("}\n")
 
 
-@pytest.mark.parametrize("command", [name for name, each in regress.commands.items() if takes_format(each)])
+@pytest.mark.parametrize("command", [name for name, command in regress.commands.items() if takes_format(command)])
 def test_what_a_command_says_that_could_not_begin_fulfils_the_schema(command: str) -> None:
     validate(document(sample.refused(command)))
 
@@ -223,13 +223,13 @@ def test_errors_name_a_failed_case_once_a_side_and_no_skip() -> None:
         problems=sample.PROBLEMS,
     )
     errors = document(report)["errors"]
-    assert [(each["kind"], each["side"], each["name"]) for each in errors] == [
+    assert [(error["kind"], error["side"], error["name"]) for error in errors] == [
         ("suite", None, None),
         ("suite", None, None),
         ("error", "base", "a.f"),
         ("error", "head", "a.f"),
     ]
-    assert [each["fatal"] for each in errors] == [True, False, True, True]
+    assert [error["fatal"] for error in errors] == [True, False, True, True]
     assert errors[2]["detail"] == BOOM.detail
 
 

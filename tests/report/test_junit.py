@@ -23,11 +23,11 @@ RED = ("failure", "error")
 def outcomes(report: Report) -> dict[str, str]:
     """Testcase -> how it came out, "" where it passed."""
     root = junit(render(report, Style(), "junit"))
-    found = {}
+    by_name = {}
     for case in root.iter("testcase"):
         kinds = [child.tag for child in case if child.tag != "system-out"]
-        found[case.get("name")] = kinds[0] if kinds else ""
-    return found
+        by_name[case.get("name")] = kinds[0] if kinds else ""
+    return by_name
 
 
 @pytest.mark.parametrize("name", REPORTS)
@@ -152,7 +152,7 @@ def test_thousands_of_failures_stay_far_below_what_gitlab_reads() -> None:
     assert len(root.findall(".//failure")) == 5_000
     assert len(root.findall(".//error")) == 5_000 + 1, "and a file that cannot be imported"
     assert len(text.encode()) < 10 * 2**20
-    assert sum(1 + len(each.attrib) for each in root.iter()) < 250_000
+    assert sum(1 + len(row.attrib) for row in root.iter()) < 250_000
 
 
 def test_a_failure_says_what_it_comes_from() -> None:
@@ -169,7 +169,7 @@ def test_a_cause_of_any_length_takes_no_more_than_a_message() -> None:
     explanation = dataclasses.replace(sample.explanation(), causes=(Cause("fusion", "k" * 100_000, "high"),))
     explained = dataclasses.replace(report.explained[0], explanation=explanation)
     root = junit(render(dataclasses.replace(report, explained=(explained,)), Style(), "junit"))
-    (text,) = [each.text for each in root.iter("failure") if "kkk" in each.text]
+    (text,) = [row.text for row in root.iter("failure") if "kkk" in row.text]
     assert 1_000 < len(text) < 1_300
     assert "again: regress check" in text
 
@@ -192,7 +192,9 @@ def test_where_there_is_no_room_what_fails_has_its_details_first(monkeypatch: py
     )
     text = render(dataclasses.replace(sample.check(), comparisons=(*skipped, failing)), Style(), "junit")
     root = ElementTree.fromstring(text.encode())
-    (error,) = [each.find("error") for each in root.iter("testcase") if str(each.get("name")).startswith("z.time_z")]
+    (error,) = [
+        element.find("error") for element in root.iter("testcase") if str(element.get("name")).startswith("z.time_z")
+    ]
     assert error is not None
     assert "boom" in str(error.text)
     assert "left out: the document would be too long" in text

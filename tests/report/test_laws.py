@@ -222,20 +222,20 @@ def test_junit_is_valid_and_red_where_the_exit_code_is_not_0(report: Report) -> 
 @LAWS
 @given(reports, styles)
 def test_a_runner_finds_our_annotations_and_nothing_else(report: Report, style: Style) -> None:
-    found = commands(render(report, style, "github"))
-    assert {each.name for each in found} <= {"error", "warning", "notice"}
-    assert all(set(each.properties) <= {"file", "line", "title"} for each in found)
-    assert all(sum(each.name == name for each in found) <= 10 for name in ("error", "warning", "notice"))
-    assert any(each.name == "error" for each in found) or not report.exit_code
+    written = commands(render(report, style, "github"))
+    assert {command.name for command in written} <= {"error", "warning", "notice"}
+    assert all(set(command.properties) <= {"file", "line", "title"} for command in written)
+    assert all(sum(command.name == name for command in written) <= 10 for name in ("error", "warning", "notice"))
+    assert any(command.name == "error" for command in written) or not report.exit_code
 
 
 @LAWS
-@given(st.lists(comparisons, min_size=1, max_size=5, unique_by=lambda each: each.case))
-def test_verbose_shows_every_comparison(found: list[Comparison]) -> None:
-    report = Report("check", comparisons=tuple(found), policy={"alpha": 0.05})
+@given(st.lists(comparisons, min_size=1, max_size=5, unique_by=lambda comparison: comparison.case))
+def test_verbose_shows_every_comparison(drawn: list[Comparison]) -> None:
+    report = Report("check", comparisons=tuple(drawn), policy={"alpha": 0.05})
     marks = {verdict.traits.mark for verdict in Verdict}
     lines = [line for line in render(report, Style(verbose=True)).split("\n") if line[:1] in marks]
-    assert len(lines) == len(found)
+    assert len(lines) == len(drawn)
 
 
 def _refuse(constant: str) -> None:

@@ -127,9 +127,11 @@ def test_the_verdict_is_one_line_and_what_changed_is_in_sight() -> None:
     root = page(markdown)
     (heading,) = root.iter("h3")
     assert heading.text_content().startswith("❌ FAIL · 21 cases: 5 regressed, 3 failed, 2 improved")
-    open_ = [table for table in root.iter("table") if not any(each.tag == "details" for each in table.iterancestors())]
+    open_ = [
+        table for table in root.iter("table") if not any(parent.tag == "details" for parent in table.iterancestors())
+    ]
     assert [next(table.iter("th")).text_content() for table in open_] == ["regressed", "improved"]
-    folded = [each.text_content() for each in root.iter("summary")]
+    folded = [row.text_content() for row in root.iter("summary")]
     assert folded == [
         "2 undecided",
         "1 changed",
@@ -159,7 +161,7 @@ def test_the_words_are_those_of_the_text() -> None:
 def test_undecided_is_in_sight_where_it_is_the_verdict() -> None:
     report = dataclasses.replace(sample.check(), exit_codes=(Exit.UNDECIDED,), state="UNDECIDED")
     assert "2 undecided" not in [
-        each.text_content() for each in page(render(report, Style(), "markdown")).iter("summary")
+        row.text_content() for row in page(render(report, Style(), "markdown")).iter("summary")
     ]
 
 
@@ -239,7 +241,7 @@ def test_of_many_rows_the_worst_stay_and_all_that_fails_whatever_their_names() -
     critical = dataclasses.replace(
         sample.compared(Case("y.time_y"), "wall_time", Verdict.REGRESSED, 1.0, 1.06), critical=True
     )
-    failing = [each for each in sample.many(150).comparisons if each.verdict is Verdict.FAILED]
+    failing = [comparison for comparison in sample.many(150).comparisons if comparison.verdict is Verdict.FAILED]
     report = dataclasses.replace(sample.check(), comparisons=(*few, far, critical, *failing))
     markdown = render(report, Style(), "markdown")
     assert all(f"`{name}`" in markdown for name in ("z.time_z", "y.time_y"))

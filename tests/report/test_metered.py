@@ -32,8 +32,8 @@ FOUND = replace(
 FAILED = Metered(Case("b.cudatime_fails"), failure=Failure("error", HOSTILE, "b.py:3", HOSTILE))
 
 
-def report(*found: Metered) -> Report:
-    return Report("metered", state="PASS", metered=found, cases=len(found))
+def report(*metered: Metered) -> Report:
+    return Report("metered", state="PASS", metered=metered, cases=len(metered))
 
 
 def lines(shown: Report, verbose: bool = False) -> list[str]:
@@ -45,7 +45,7 @@ def lines(shown: Report, verbose: bool = False) -> list[str]:
 def test_no_format_lets_control_characters_through(form: str, verbose: bool) -> None:
     for shown in (report(FOUND), report(FOUND, FAILED), report(FOUND, FOUND), report(FAILED)):
         text = render(shown, Style(verbose=verbose), form)
-        assert not [each for each in text if ord(each) < 32 and each != "\n"]
+        assert not [character for character in text if ord(character) < 32 and character != "\n"]
         assert "\x1b" not in text
 
 
@@ -57,7 +57,7 @@ def test_a_column_of_which_nothing_was_collected_is_left_out() -> None:
 def test_few_kernels_are_shown_and_with_v_all() -> None:
     assert "… and 2 more with -v" in lines(report(FOUND))
     shown = lines(report(FOUND), verbose=True)
-    assert sum(each.startswith("kernel") and "memory-bound" in each for each in shown) == 10
+    assert sum(line.startswith("kernel") and "memory-bound" in line for line in shown) == 10
 
 
 def test_several_cases_are_a_row_each() -> None:
@@ -68,7 +68,7 @@ def test_several_cases_are_a_row_each() -> None:
 
 
 def test_without_times_nothing_is_said_of_shares() -> None:
-    untimed = metered(Case("x.csv"), [replace(each, duration_s=None) for each in KERNELS[:2]])
+    untimed = metered(Case("x.csv"), [replace(kernel, duration_s=None) for kernel in KERNELS[:2]])
     assert "kernel launches occupancy memory registers" in lines(report(untimed))
     assert "bottleneck kernel0" in lines(report(untimed))
 

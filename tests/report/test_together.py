@@ -33,15 +33,15 @@ def rows(output: str) -> list[str]:
 @pytest.mark.parametrize("verdict", [BAD, GOOD])
 def test_cases_that_moved_together_are_one_row_and_all_rows_when_verbose(verdict: Verdict) -> None:
     heads = (1.08, 1.11, 1.09) if verdict is BAD else (0.92, 0.89, 0.91)
-    found = [moved(size, verdict, head) for size, head in enumerate(heads)]
-    found += [moved(size, SAME, 1.0, p=0.9) for size in (7, 8)]
-    (row,) = rows(text(*found))
+    comparisons = [moved(size, verdict, head) for size, head in enumerate(heads)]
+    comparisons += [moved(size, SAME, 1.0, p=0.9) for size in (7, 8)]
+    (row,) = rows(text(*comparisons))
     words = "+8.0 … +11.0 %" if verdict is BAD else "-11.0 … -8.0 %"
     assert "a.time_x: 3 of 5 cases" in row
     assert words in row
     assert row.endswith("worst a.time_x(1)" if verdict is BAD else "best a.time_x(1)")
-    assert len(rows(text(*found, verbose=True))) == 5
-    assert "3 of 5" not in text(*found, verbose=True)
+    assert len(rows(text(*comparisons, verbose=True))) == 5
+    assert "3 of 5" not in text(*comparisons, verbose=True)
 
 
 def test_fewer_are_rows_of_their_own() -> None:
@@ -49,8 +49,8 @@ def test_fewer_are_rows_of_their_own() -> None:
 
 
 def test_one_that_moved_the_other_way_keeps_the_rows_apart() -> None:
-    found = [*map(moved, range(4)), moved(9, GOOD, 0.9)]
-    assert len(rows(text(*found))) == 5
+    comparisons = [*map(moved, range(4)), moved(9, GOOD, 0.9)]
+    assert len(rows(text(*comparisons))) == 5
     elsewhere = [*map(moved, range(4)), moved(9, GOOD, 0.9, "b.time_x")]
     assert len(rows(text(*elsewhere))) == 1
 
@@ -66,18 +66,18 @@ def test_a_change_from_zero_has_a_row_of_its_own() -> None:
 
 
 def test_reasons_that_all_share_are_said_and_others_are_pointed_to() -> None:
-    found = [dataclasses.replace(moved(size), reasons=("confirmed",)) for size in range(3)]
-    (row,) = rows(text(*found))
+    comparisons = [dataclasses.replace(moved(size), reasons=("confirmed",)) for size in range(3)]
+    (row,) = rows(text(*comparisons))
     assert "confirmed, worst a.time_x(0)" in row
     assert "-v" not in row
-    found[1] = dataclasses.replace(found[1], reasons=("confirmed", "launches differ"), critical=True)
-    (row,) = rows(text(*found))
+    comparisons[1] = dataclasses.replace(comparisons[1], reasons=("confirmed", "launches differ"), critical=True)
+    (row,) = rows(text(*comparisons))
     assert row.endswith("1 critical, confirmed, worst a.time_x(0), more reasons with -v")
 
 
 def test_of_what_is_folded_the_groups_are_named() -> None:
-    found = [moved(size, SAME, 1.02 + size / 100) for size in range(3)] + [moved(0, SAME, 1.02, "b.time_y")]
-    lines = [line for line in text(*found).splitlines() if "lists them" in line]
+    comparisons = [moved(size, SAME, 1.02 + size / 100) for size in range(3)] + [moved(0, SAME, 1.02, "b.time_y")]
+    lines = [line for line in text(*comparisons).splitlines() if "lists them" in line]
     assert lines == ["  4 slower, below 5 % (-v lists them): a.time_x: 3 of 3 cases, +2.0 … +4.0 %"]
 
 
@@ -91,10 +91,12 @@ comparisons = st.builds(
 
 
 @given(st.lists(comparisons, max_size=20))
-def test_no_row_is_lost_or_told_twice(found: list[Comparison]) -> None:
-    shown = gathered(found, found)
-    told = [each for one in shown for each in (one.moved if isinstance(one, Together) else (one,))]
-    assert sorted(map(id, told)) == sorted(map(id, found))
-    for group in (each for each in shown if isinstance(each, Together)):
+def test_no_row_is_lost_or_told_twice(drawn: list[Comparison]) -> None:
+    shown = gathered(drawn, drawn)
+    told = [comparison for one in shown for comparison in (one.moved if isinstance(one, Together) else (one,))]
+    assert sorted(map(id, told)) == sorted(map(id, drawn))
+    for group in (together for together in shown if isinstance(together, Together)):
         assert FEWEST <= len(group.moved) <= group.of
-        assert len({(each.case.name, each.metric.name, each.verdict) for each in group.moved}) == 1
+        assert (
+            len({(comparison.case.name, comparison.metric.name, comparison.verdict) for comparison in group.moved}) == 1
+        )

@@ -110,15 +110,15 @@ def test_a_failure_is_a_reason_and_is_not_kept(tmp_path: Path) -> None:
     assert ceilings_of(CARD, tmp_path, Measuring(part)) == part
     assert known(tmp_path, CARD) is None
     dead = Measuring(NothingMeasured("no process could be started", why="exit code 1"))
-    found = ceilings_of(CARD, tmp_path, dead)
-    assert found == Ceilings(failure=Failure("error", "no process could be started (exit code 1)"))
+    limits = ceilings_of(CARD, tmp_path, dead)
+    assert limits == Ceilings(failure=Failure("error", "no process could be started (exit code 1)"))
 
 
 def test_a_folder_that_cannot_be_written_is_a_reason(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    found = ceilings_of(CARD, tmp_path / "file", Measuring())
-    assert found.failure is not None
-    assert "cannot write" in found.failure.message
+    limits = ceilings_of(CARD, tmp_path / "file", Measuring())
+    assert limits.failure is not None
+    assert "cannot write" in limits.failure.message
 
 
 @pytest.mark.parametrize("facts", [{}, {"gpu_uuid": ""}, {"gpu_uuid": "scripted", "scripted": True}])
@@ -140,8 +140,8 @@ def test_a_worker_is_asked_and_one_that_dies_is_a_reason(tmp_path: Path) -> None
             worker.write_text(code)
         visits = Visits(Processes(suite, start, Settings(device="fake")))
         try:
-            found = visits.ceilings(Prepared(side, tmp_path, sys.executable, (tmp_path,), dict(os.environ)))
+            limits = visits.ceilings(Prepared(side, tmp_path, sys.executable, (tmp_path,), dict(os.environ)))
         finally:
             visits.close()
-        assert found.failure is not None
-        assert said in found.failure.message
+        assert limits.failure is not None
+        assert said in limits.failure.message

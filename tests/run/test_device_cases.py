@@ -21,7 +21,7 @@ def by_name(bench: Bench, **job: object) -> dict[str, Round]:
     """The last round of each benchmark."""
     measured = bench.run(**job)  # type: ignore[arg-type]
     assert failures(measured) == {}
-    return {each.name.removeprefix("b."): each for each in measured.rounds}
+    return {round.name.removeprefix("b."): round for round in measured.rounds}
 
 
 EXISTING = """
@@ -183,9 +183,9 @@ class Copy:
 """
     )
     measured = bench.run()
-    facts = [each.facts for each in measured.rounds if each.order == 0]
-    assert sorted((each["bytes"], each["flops"]) for each in facts) == [(8192.0, 1024.0), (32768.0, 4096.0)]
-    assert {each["output"] for each in facts} == {"float"}
+    facts = [round.facts for round in measured.rounds if round.order == 0]
+    assert sorted((of_rank["bytes"], of_rank["flops"]) for of_rank in facts) == [(8192.0, 1024.0), (32768.0, 4096.0)]
+    assert {of_rank["output"] for of_rank in facts} == {"float"}
 
 
 def test_setup_before_every_sample_where_one_call_is_asked_for(bench: Bench) -> None:
@@ -225,8 +225,8 @@ class PutBack(Optimizer):
 """
     )
     rounds = by_name(bench)
-    assert not any(each.protocol is None or each.protocol.setup_each for each in rounds.values())
-    times = {name: each.values["gpu_time"].value for name, each in rounds.items()}
+    assert not any(round.protocol is None or round.protocol.setup_each for round in rounds.values())
+    times = {name: records.values["gpu_time"].value for name, records in rounds.items()}
     assert times["Optimizer.cudatime_step"] == pytest.approx(50e-6, rel=0.015)
     assert times["PutBack.cudatime_step"] == pytest.approx(500e-6, rel=0.015)
 
@@ -260,10 +260,10 @@ time_retimed.cuda = True
 def time_cpu(): sum(range(10))
 """
     )
-    found = failures(bench.run(settings={"device": "cpu"}))
-    assert set(found) == {"b.time_on_cuda", "b.cudacold_c", "b.time_retimed"}
-    assert {each.kind for each in found.values()} == {"skipped"}
-    assert "needs a CUDA device" in found["b.time_on_cuda"].message
+    failed = failures(bench.run(settings={"device": "cpu"}))
+    assert set(failed) == {"b.time_on_cuda", "b.cudacold_c", "b.time_retimed"}
+    assert {failure.kind for failure in failed.values()} == {"skipped"}
+    assert "needs a CUDA device" in failed["b.time_on_cuda"].message
 
 
 # -- what a review of the whole found ------------------------------------------------------------------------------------
@@ -290,9 +290,9 @@ def track_c_depth(): return sys.getrecursionlimit()
     )
     measured = bench.run()
     assert failures(measured) == {}
-    values = {each.name: each.values["value"].value for each in measured.rounds}
+    values = {round.name: round.values["value"].value for round in measured.rounds}
     assert (values["b.track_a_first"], values["b.track_b_second"], values["b.track_c_depth"]) == (1, 1, 4321)
-    data = {each.values["value"].value for each in measured.rounds if each.name == "c.track_data"}
+    data = {round.values["value"].value for round in measured.rounds if round.name == "c.track_data"}
     assert len(data) == 1, "drawn from the same seed, whatever ran before"
 
 
@@ -302,7 +302,7 @@ def test_a_head_that_can_use_one_lane_only_gives_both_sides_one(bench: Bench) ->
     code = "import regress_scripted as d\ndef work():\n    d.kernel('small', 2e-6)\n    d.kernel('k', 50e-6{})\n"
     bench.write(suite, base=code.format(""), head=code.format(", stream=0"))
     measured = bench.run()
-    assert {each.protocol.lanes for each in measured.rounds if each.protocol} == {1}
+    assert {round.protocol.lanes for round in measured.rounds if round.protocol} == {1}
     for side in ("base", "head"):
         assert measured.of(side)[0].values["gpu_time"].value == pytest.approx(52e-6, rel=0.02)
 

@@ -144,7 +144,7 @@ def test_both_sides_import_their_own_code_in_every_layout(project: Callable[...,
     p.commit({f"{layout}proj/__init__.py": KERNEL.format(seconds=75e-6)})
     p.write({"README": "changes here make no difference to the two commits"})
     report = json.loads(p.regress("check", "HEAD~1", "HEAD", "--quick", "--format", "json").out)
-    (timed,) = [each for each in report["benchmarks"] if each["metric"] == "gpu_time"]
+    (timed,) = [row for row in report["benchmarks"] if row["metric"] == "gpu_time"]
     assert (timed["base"], timed["head"]) == (pytest.approx(50e-6, rel=0.02), pytest.approx(75e-6, rel=0.02))
 
 
@@ -214,7 +214,7 @@ def test_an_editable_install_does_not_win_over_the_worktree(project: Callable[..
     p.commit({"proj/__init__.py": KERNEL.format(seconds=50e-6), "benchmarks/b.py": SUITE})
     result = p.regress("run", "--format", "json")
     assert result.code == 0, result.err
-    (timed,) = [each for each in json.loads(result.out)["benchmarks"] if each["metric"] == "gpu_time"]
+    (timed,) = [row for row in json.loads(result.out)["benchmarks"] if row["metric"] == "gpu_time"]
     assert timed["value"] == pytest.approx(50e-6, rel=0.02)
 
     by_hook = environment_with(tmp_path / "by-hook", "import editable_finder")
@@ -478,7 +478,7 @@ def test_a_built_extension_is_imported_from_the_worktree_on_both_sides(
     for _ in range(2):
         result = p.regress("check", "HEAD~1", "--format", "json")
         assert result.code == 1, result.err
-        (timed,) = [each for each in json.loads(result.out)["benchmarks"] if each["metric"] == "gpu_time"]
+        (timed,) = [row for row in json.loads(result.out)["benchmarks"] if row["metric"] == "gpu_time"]
         assert (timed["verdict"], timed["ratio"]) == ("regressed", pytest.approx(1.3, rel=0.03))
         assert count() == 2, "once a side, and a second check finds both built"
     assert not (p.root / "proj" / "_ext.py").exists(), "nothing is built in the user's own tree"
@@ -509,8 +509,8 @@ def test_benchmarks_are_told_what_asv_tells_them(project: Callable[..., Project]
     p.commit({"proj/__init__.py": ask, "benchmarks/b.py": suite})
     p.commit({"NEWS": "1"})
     done = p.regress("check", "HEAD~1", "HEAD", "--format", "json")
-    (found,) = json.loads(done.out)["benchmarks"]
-    assert (found["base"], found["head"]) == (1, 1), done.err
+    (benchmark,) = json.loads(done.out)["benchmarks"]
+    assert (benchmark["base"], benchmark["head"]) == (1, 1), done.err
 
 
 @pytest.mark.parametrize(
@@ -542,7 +542,7 @@ def test_a_picture_that_is_not_here_is_a_line_and_what_is_imported_an_error(benc
     b = bench()
     pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 5\n"
     b.p.commit({"proj/__init__.py": "", "docs/logo.png": pointer, ".gitattributes": "*.png filter=lfs\n"})
-    assert any("docs/logo.png of the commit's files are not here" in each for each in b.prepare().warnings)
+    assert any("docs/logo.png of the commit's files are not here" in warning for warning in b.prepare().warnings)
     b.p.commit({"proj/icon.png": pointer})
     with pytest.raises(RegressError, match="Git LFS") as caught:
         b.prepare()

@@ -88,16 +88,18 @@ def bench(tmp_path: Path) -> Bench:
 
 def failures(measured: JobResult, side: str = "head") -> dict[str, Failure]:
     return {
-        str(Case(each.name, tuple(each.params))): each.failure for each in measured.of(side) if each.failure is not None
+        str(Case(round.name, tuple(round.params))): round.failure
+        for round in measured.of(side)
+        if round.failure is not None
     }
 
 
 def good(measured: JobResult, side: str = "head") -> dict[str, int]:
     counts: dict[str, int] = {}
-    for each in measured.of(side):
-        if each.values:
-            counts[str(Case(each.name, tuple(each.params)))] = (
-                counts.get(str(Case(each.name, tuple(each.params))), 0) + 1
+    for round in measured.of(side):
+        if round.values:
+            counts[str(Case(round.name, tuple(round.params)))] = (
+                counts.get(str(Case(round.name, tuple(round.params))), 0) + 1
             )
     return counts
 
@@ -121,7 +123,7 @@ timeraw_r.repeat = 2
     measured = bench.run()
     assert failures(measured) == {}
     assert measured.start_s > 0
-    values = {each.name.removeprefix("b."): {k: v.value for k, v in each.values.items()} for each in measured.rounds}
+    values = {round.name.removeprefix("b."): {k: v.value for k, v in round.values.items()} for round in measured.rounds}
     counters = {"launches", "synchronizations", "copies", "allocations"}
     memory = {"peak_memory", "output_memory", "left_memory"}
     assert set(values["cudatime_c"]) - counters == {"gpu_time", "host_time", "wall_time"} | memory
@@ -132,7 +134,7 @@ timeraw_r.repeat = 2
     assert 7_000 < values["mem_m"]["object_size"] < 10_000
     assert 200 << 20 < values["peakmem_p"]["peak_rss"] < 320 << 20
     assert values["timeraw_r"]["wall_time"] > 0
-    processes = {(each.side, each.order): each.process for each in measured.rounds if each.name != "b.peakmem_p"}
+    processes = {(round.side, round.order): round.process for round in measured.rounds if round.name != "b.peakmem_p"}
     assert len(set(processes.values())) == 2, "a fresh process a round"
     assert bench.watch.done == bench.watch.total
     assert [round for round, _ in bench.kept] == measured.rounds
@@ -144,16 +146,16 @@ def test_sides_alternate_and_each_runs_its_own_code(bench: Bench) -> None:
     code = "import regress_scripted\ndef work(): regress_scripted.kernel('k', {})\n"
     bench.write(suite, base=code.format("50e-6"), head=code.format("60e-6"))
     measured = bench.run(rounds=4)
-    assert [each.side for each in measured.rounds] == ["base", "head", "head", "base", "base", "head", "head", "base"]
+    assert [round.side for round in measured.rounds] == ["base", "head", "head", "base", "base", "head", "head", "base"]
     ratio = measured.of("head")[0].values["gpu_time"].value / measured.of("base")[0].values["gpu_time"].value
     assert ratio == pytest.approx(1.2, rel=0.02)
-    assert len({each.protocol for each in measured.rounds}) == 1
+    assert len({round.protocol for round in measured.rounds}) == 1
 
 
 def test_memory_is_probed_in_two_rounds_a_side(bench: Bench) -> None:
     bench.write("import regress_scripted as d\ndef cudatime_c(): d.kernel('k', 5e-5)\n")
     measured = bench.run(rounds=4)
-    assert ["peak_memory" in each.values for each in measured.rounds] == [True, True, False, False]
+    assert ["peak_memory" in round.values for round in measured.rounds] == [True, True, False, False]
 
 
 @pytest.mark.slow
@@ -174,16 +176,16 @@ time_a_first.timer = time_z_last.timer = __import__("time").perf_counter_ns
 """
     )
     measured = bench.run()
-    found = failures(measured)
+    failed = failures(measured)
     assert set(good(measured)) == {"b.time_a_first", "b.time_z_last"}
     assert good(measured)["b.time_z_last"] == 2, "the others are measured"
-    assert (found["b.time_crash"].kind, found["b.time_crash"].message) == ("signal", "failed (signal 11, SIGSEGV)")
-    assert found["b.time_exit"].message == "ended without a result (exit code 0)"
-    assert (found["b.time_raise"].kind, found["b.time_raise"].message) == ("error", "KeyError: 'missing'")
-    assert found["b.time_raise"].where.endswith("b.py:7")
-    assert found["b.time_system_exit"].message == "SystemExit: 4"
-    assert found["b.time_memory"].kind == "oom"
-    assert found["b.track_text"].message == "TypeError: a track benchmark has to return a number, not str"
+    assert (failed["b.time_crash"].kind, failed["b.time_crash"].message) == ("signal", "failed (signal 11, SIGSEGV)")
+    assert failed["b.time_exit"].message == "ended without a result (exit code 0)"
+    assert (failed["b.time_raise"].kind, failed["b.time_raise"].message) == ("error", "KeyError: 'missing'")
+    assert failed["b.time_raise"].where.endswith("b.py:7")
+    assert failed["b.time_system_exit"].message == "SystemExit: 4"
+    assert failed["b.time_memory"].kind == "oom"
+    assert failed["b.track_text"].message == "TypeError: a track benchmark has to return a number, not str"
 
 
 def test_a_benchmark_that_hangs_is_ended_with_its_children(bench: Bench, tmp_path: Path) -> None:
@@ -253,7 +255,7 @@ def track_where(): return float(os.getcwd() == "/")
     )
     measured = bench.run()
     assert failures(measured) == {}
-    values = {each.name: each.values["value"].value for each in measured.rounds}
+    values = {round.name: round.values["value"].value for round in measured.rounds}
     assert values == {
         "b.track_flood": 1,
         "b.track_reads": 0,
@@ -307,14 +309,14 @@ def track_other(): return 5
     )
     measured = bench.run()
     assert log.read_text() == "made\n"
-    assert {each.name: each.values["value"].value for each in measured.rounds if each.values} == {
+    assert {round.name: round.values["value"].value for round in measured.rounds if round.values} == {
         "b.Cached.track_cache": 42,
         "b.Leaves.track_left": 6,
         "b.track_other": 5,
     }
-    found = failures(measured)
-    assert set(found) == {"b.Broken.track_a", "b.Broken.track_b"}
-    assert all(each.message == "setup_cache: OSError: disk on fire" for each in found.values())
+    failed = failures(measured)
+    assert set(failed) == {"b.Broken.track_a", "b.Broken.track_b"}
+    assert all(failure.message == "setup_cache: OSError: disk on fire" for failure in failed.values())
 
 
 def test_a_setup_cache_that_takes_too_long_fails_its_dependents_once_each(bench: Bench) -> None:
@@ -333,7 +335,7 @@ def track_other(): return 5
     )
     measured = bench.run()
     assert good(measured) == {"b.track_other": 2}
-    messages = [each.failure.message for each in measured.rounds if each.failure]
+    messages = [round.failure.message for round in measured.rounds if round.failure]
     refused = "needs 2 GPUs: one is used; name more with --gpus"
     assert sorted(messages) == [refused] * 2 + ["setup_cache took longer than 0.5 s"] * 2
 
@@ -427,10 +429,10 @@ class Order:
     )
     measured = bench.run()
     assert failures(measured) == failures(measured, "base") == {}
-    each = {(one.side, one.name): one for one in measured.rounds}
-    assert each["head", "b.Order.time_order"].values["wall_time"].value == pytest.approx(1e-3, rel=0.2)
-    said = {key: one.protocol.setup_each for key, one in each.items() if one.protocol is not None}
-    assert said == {(side, name): name == "b.Order.time_order" for side, name in each}
+    rounds = {(one.side, one.name): one for one in measured.rounds}
+    assert rounds["head", "b.Order.time_order"].values["wall_time"].value == pytest.approx(1e-3, rel=0.2)
+    said = {key: one.protocol.setup_each for key, one in rounds.items() if one.protocol is not None}
+    assert said == {(side, name): name == "b.Order.time_order" for side, name in rounds}
 
 
 def test_coroutines_are_awaited_in_a_loop_of_their_own(bench: Bench) -> None:
@@ -470,7 +472,9 @@ class Cached:
     measured = bench.run()
     assert failures(measured) == {}
     value = {
-        (each.name, *each.params): next(iter(each.values.values())).value for each in measured.rounds if each.order == 0
+        (round.name, *round.params): next(iter(round.values.values())).value
+        for round in measured.rounds
+        if round.order == 0
     }
     for name in ("time_work", "time_wrapped", "cudatime_work"):
         for s in (1e-3, 2e-3):
@@ -553,7 +557,7 @@ def test_nothing_to_measure_says_why(bench: Bench, suite: str, patterns: tuple[s
 def test_rounds_repeat_exactly_on_the_scripted_device(bench: Bench) -> None:
     bench.write("import regress_scripted as d\ndef cudatime_c():\n    d.host(3e-6)\n    d.kernel('k', 5e-6)\n")
     first, second = bench.run(), bench.run()
-    assert [each.values for each in first.rounds] == [each.values for each in second.rounds]
+    assert [round.values for round in first.rounds] == [round.values for round in second.rounds]
     assert first.rounds[0].values != first.rounds[1].values, "rounds differ from one another"
 
 
@@ -584,11 +588,11 @@ def track_slow():
 
 
 def values_of(measured: JobResult, metric: str = "value") -> dict[str, list[float]]:
-    found: dict[str, list[float]] = {}
-    for each in measured.rounds:
-        if metric in each.values:
-            found.setdefault(str(Case(each.name, tuple(each.params))), []).append(each.values[metric].value)
-    return found
+    by_run: dict[str, list[float]] = {}
+    for round in measured.rounds:
+        if metric in round.values:
+            by_run.setdefault(str(Case(round.name, tuple(round.params))), []).append(round.values[metric].value)
+    return by_run
 
 
 def test_a_case_sees_nothing_that_an_earlier_one_left_in_its_instance(bench: Bench) -> None:
@@ -644,7 +648,7 @@ def track_call(): return np.random.rand()
     )
     first, second = values_of(bench.run()), values_of(bench.run())
     assert first == second
-    assert all(len(set(each)) == 1 for each in first.values())
+    assert all(len(set(values)) == 1 for values in first.values())
 
 
 def test_a_failed_setup_cache_on_one_side_is_that_sides_failure(bench: Bench) -> None:
@@ -673,9 +677,9 @@ class T:
     def track_x(self, p): return 1
 """
     )
-    found = values_of(bench.run())
-    assert len(found) == 3
-    assert all("0x" not in name and values == [1.0, 1.0] for name, values in found.items())
+    values = values_of(bench.run())
+    assert len(values) == 3
+    assert all("0x" not in name and values == [1.0, 1.0] for name, values in values.items())
 
 
 @pytest.mark.parametrize("process", ["auto", "fresh"])
@@ -806,9 +810,9 @@ class U:
     def teardown(self): raise AttributeError("alone")
 """
     )
-    found = failures(bench.run())
-    assert found["b.T.track_x"].message == "KeyError: 'cause'"
-    assert found["b.U.track_x"].message == "AttributeError: alone"
+    failed = failures(bench.run())
+    assert failed["b.T.track_x"].message == "KeyError: 'cause'"
+    assert failed["b.U.track_x"].message == "AttributeError: alone"
 
 
 def test_declared_counts_are_kept_to(bench: Bench) -> None:
@@ -824,9 +828,9 @@ cudatime_reset.reset = lambda: None
 """
     )
     counts = {
-        each.name: (each.protocol.calls, len(each.values[each.protocol.metric].samples))
-        for each in bench.run().rounds
-        if each.protocol
+        round.name: (round.protocol.calls, len(round.values[round.protocol.metric].samples))
+        for round in bench.run().rounds
+        if round.protocol
     }
     assert counts == {"b.time_t": (1, 12), "b.cudatime_c": (7, 20), "b.cudatime_reset": (1, 24)}
 
@@ -861,8 +865,8 @@ def test_one_process_that_imports_nothing_of_the_project_is_no_warning(bench: Be
     """A case that runs alone may need nothing of it; the suite does."""
     text = "the suite imports nothing of this repository"
     bench.write("def track_here():\n    import proj\n    return 1\ndef peakmem_alone(): pass\n")
-    assert not any(text in each for each in bench.run().warnings)
-    assert any(text in each for each in bench.run(patterns=("alone",)).warnings)
+    assert not any(text in warning for warning in bench.run().warnings)
+    assert any(text in warning for warning in bench.run(patterns=("alone",)).warnings)
 
 
 class Passes:
@@ -873,10 +877,10 @@ class Passes:
     def __init__(self, passes: int) -> None:
         self.left, self.visited = passes, list[set[str]]()
 
-    def next(self, found: JobResult) -> Batch | None:
-        self.visited.append({case.name for case in found.costs})
+    def next(self, measured: JobResult) -> Batch | None:
+        self.visited.append({case.name for case in measured.costs})
         self.left -= 1
-        return Batch(dict.fromkeys(found.cases["head"], 0), visits_s=0.0) if self.left >= 0 else None
+        return Batch(dict.fromkeys(measured.cases["head"], 0), visits_s=0.0) if self.left >= 0 else None
 
 
 def test_first_visits_go_as_far_as_there_is_time_by_how_much_a_case_is_wanted_the_same_on_all_sides(

@@ -41,14 +41,14 @@ def test_a_suite_is_imported_once_a_side_and_origin(bench: Bench, process: str, 
     assert failures(measured) == {}
     assert marks.read_text().count("imported") == imports
     kind = "fork" if process == "auto" else process
-    protocols = {each.name: each.protocol for each in measured.rounds}
+    protocols = {round.name: round.protocol for round in measured.rounds}
     assert {name: protocol and protocol.process for name, protocol in protocols.items()} == {
         "b.cudatime_a": kind,
         "b.time_b": kind,
         "b.peakmem_c": "fresh",
     }
-    together = [each for each in measured.rounds if each.name != "b.peakmem_c"]
-    assert len({each.process for each in together}) == 2 * 3, "a process a round and side"
+    together = [round for round in measured.rounds if round.name != "b.peakmem_c"]
+    assert len({round.process for round in together}) == 2 * 3, "a process a round and side"
     assert measured.warnings == ["the suite imports nothing of this repository: it measures installed packages only"]
 
 
@@ -65,12 +65,12 @@ def track_input(): return len(sys.stdin.read())
 def track_session(): return int(os.getsid(0) == os.getpid() == os.getpgrp())
 """
     bench.write(suite)
-    found = [
-        {each.name: each.values["value"].value for each in bench.run(1, settings={"process": process}).rounds}
+    values = [
+        {round.name: round.values["value"].value for round in bench.run(1, settings={"process": process}).rounds}
         for process in ("auto", "fresh")
     ]
-    assert found[0] == found[1]
-    assert found[0]["b.track_folders"] == found[0]["b.track_session"] == 1
+    assert values[0] == values[1]
+    assert values[0]["b.track_folders"] == values[0]["b.track_session"] == 1
 
 
 def test_a_suite_that_opens_a_runtime_at_import_is_named(bench: Bench) -> None:
@@ -84,7 +84,7 @@ def track_x(): return 1
     bench.write(suite, base="", head="")
     measured = bench.run()
     assert good(measured) == {"b.track_x": 2}
-    assert {each.protocol.process for each in measured.rounds if each.protocol} == {"fresh"}
+    assert {round.protocol.process for round in measured.rounds if round.protocol} == {"fresh"}
     assert measured.warnings[0] == (
         "every round imports the suite again instead of forking, which is slower: "
         "benchmarks.b initializes a backend of JAX when it is imported"
@@ -142,7 +142,7 @@ def track_x(): return 1
     bench.write(suite, base="broken = False", head="broken = True")
     measured = bench.run()
     assert good(measured) == {"b.track_x": 2}
-    assert {each.protocol.process for each in measured.rounds if each.protocol} == {"fresh"}
+    assert {round.protocol.process for round in measured.rounds if round.protocol} == {"fresh"}
     assert why in measured.warnings[0]
 
 
@@ -170,8 +170,8 @@ def test_a_parallel_region_at_import_is_found_out(
     bench.write(sets + REGION, base="", head="")
     measured = bench.run(rounds=1, settings={"device": "cpu"})
     assert failures(measured) == {}
-    assert {each.protocol.process for each in measured.rounds if each.protocol} == {process}
-    counts = {each.values["value"].value for each in measured.rounds if "value" in each.values}
+    assert {round.protocol.process for round in measured.rounds if round.protocol} == {process}
+    counts = {round.values["value"].value for round in measured.rounds if "value" in round.values}
     assert counts == {2 if sets else torch.get_num_threads()}
     blamed = "a parallel region of torch hangs in a forked process; benchmarks.b started threads"
     assert any(blamed in warning for warning in measured.warnings) is (process == "fresh")
@@ -188,10 +188,10 @@ def test_a_forked_process_has_as_many_threads_as_a_fresh_one(bench: Bench) -> No
     for process in ("auto", "fresh"):
         measured = bench.run(rounds=1, settings={"process": process, "device": "cpu"})
         assert failures(measured) == {}
-        assert {each.protocol.process for each in measured.rounds if each.protocol} == {"fork", "fresh"} - {
+        assert {round.protocol.process for round in measured.rounds if round.protocol} == {"fork", "fresh"} - {
             "fresh" if process == "auto" else "fork"
         }
-        values.append({each.name: each for each in measured.rounds}["b.track_threads"].values["value"].value)
+        values.append({round.name: round for round in measured.rounds}["b.track_threads"].values["value"].value)
     assert values[0] == values[1]
 
 
@@ -217,7 +217,7 @@ def test_what_a_visit_imports_late_no_round_has_to_import(bench: Bench, compiler
     (package / "compiler.py").write_text(MARK.format(marks=str(marks)) + compiler)
     measured = bench.run(rounds=3)
     assert good(measured) == {"b.track_compiles": 3, "b.track_other": 3}
-    assert {each.protocol.process for each in measured.rounds if each.protocol} == {"fork"}
+    assert {round.protocol.process for round in measured.rounds if round.protocol} == {"fork"}
     assert marks.read_text().count("imported") == imports
     assert measured.warnings == []
 
@@ -231,8 +231,8 @@ def test_what_a_late_import_changes_is_not_the_case_s(bench: Bench) -> None:
     (package / "compiler.py").write_text("import os\nos.environ['TRITON_PTXAS_PATH'] = 'here'\n")
     measured = bench.run(rounds=2)
     assert good(measured) == {"b.track_compiles": 2, "b.track_other": 2}
-    assert len({each.process for each in measured.rounds}) == 2, "a process a round"
-    assert all("leaves" not in each.facts for each in measured.rounds)
+    assert len({round.process for round in measured.rounds}) == 2, "a process a round"
+    assert all("leaves" not in round.facts for round in measured.rounds)
 
 
 def test_what_the_import_has_started_lives_for_all_rounds(bench: Bench) -> None:
@@ -247,8 +247,8 @@ def track_helper(): return int(open(f"/proc/{helper.pid}/stat").read().rpartitio
     )
     measured = bench.run(rounds=3)
     assert failures(measured) == {}
-    assert {each.values["value"].value for each in measured.rounds} == {1.0}
-    assert {each.protocol.process for each in measured.rounds if each.protocol} == {"fork"}
+    assert {round.values["value"].value for round in measured.rounds} == {1.0}
+    assert {round.protocol.process for round in measured.rounds if round.protocol} == {"fork"}
 
 
 @pytest.mark.slow
@@ -283,7 +283,7 @@ def track_z(): return int("LEFT" not in os.environ)
     )
     measured = bench.run(rounds=2)
     by_name = {
-        name: [each for each in measured.rounds if each.name == f"b.track_{name}"] for name in ("a", "leaves", "z")
+        name: [round for round in measured.rounds if round.name == f"b.track_{name}"] for name in ("a", "leaves", "z")
     }
     names = ["$LEFT", "the recursion limit", "the working directory"]
     for plain, leaving, last in zip(by_name["a"], by_name["leaves"], by_name["z"], strict=True):
@@ -317,7 +317,7 @@ def track_sees():
     )
     measured = bench.run(rounds=1)
     assert failures(measured) == {}
-    values = {each.name: each for each in measured.rounds}
+    values = {round.name: round for round in measured.rounds}
     assert values["b.track_sees"].values["value"].value == len(os.sched_getaffinity(0)) + sys.getswitchinterval()
     left = ["numpy_errors", "the switch interval", "the profile function", "the umask"]
     processors = ["the processors"] if len(os.sched_getaffinity(0)) > 1 else []
@@ -347,7 +347,7 @@ def track_d_sees(): return sum("spin" in each for each in threads())
     )
     measured = bench.run(rounds=2)
     assert good(measured) == {"b.track_a_waits": 2, "b.track_b_works": 2, "b.track_d_sees": 2}
-    by_name = {each.name: each for each in measured.rounds}
+    by_name = {round.name: round for round in measured.rounds}
     assert by_name["b.track_d_sees"].values["value"].value == 0
     assert by_name["b.track_a_waits"].process == by_name["b.track_d_sees"].process != by_name["b.track_b_works"].process
     told = ["leaves threads running (Thread (spin)): they ended with its process"]
@@ -379,19 +379,19 @@ class Skipped:
     )
     measured = bench.run(rounds=2)
     for name in ("b.track_fails", "b.track_fails_later", "b.Skipped.track_it"):
-        told = [each for each in measured.rounds if each.name == name and each.failure]
+        told = [round for round in measured.rounds if round.name == name and round.failure]
         assert told, name
-        for each in told:
-            assert each.facts["leaves"] == ["$LEFT"]
-            assert each.flags == ["changes $LEFT and does not restore it; regress did"]
-    assert {each.values["value"].value for each in measured.rounds if each.name == "b.track_a"} == {1}
+        for round in told:
+            assert round.facts["leaves"] == ["$LEFT"]
+            assert round.flags == ["changes $LEFT and does not restore it; regress did"]
+    assert {round.values["value"].value for round in measured.rounds if round.name == "b.track_a"} == {1}
 
 
 def test_each_round_has_an_order_of_its_own_and_both_sides_the_same(bench: Bench) -> None:
     bench.write("".join(f"def track_{name}(): return 1\n" for name in "abcdefgh"), base="", head="")
     measured = bench.run(rounds=3)
     orders = {
-        (side, order): [each.name for each in measured.of(side) if each.order == order]
+        (side, order): [round.name for round in measured.of(side) if round.order == order]
         for side in ("base", "head")
         for order in range(3)
     }
@@ -491,9 +491,9 @@ def track_prints():
     )
     measured = bench.run(rounds=2, settings={"process": process})
     assert failures(measured) == {}
-    closing = [each for each in measured.rounds if each.name == "b.track_closes"]
+    closing = [round for round in measured.rounds if round.name == "b.track_closes"]
     assert closing[0].facts["leaves"] == [f"file descriptor {descriptor}" for descriptor in (0, 1, 2)]
-    assert {each.values["value"].value for each in measured.rounds} == {1.0}
+    assert {round.values["value"].value for round in measured.rounds} == {1.0}
 
 
 @pytest.mark.parametrize("process", ["auto", "fresh"])

@@ -85,14 +85,14 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JobResult]:
 
 
 def of(measured: JobResult, name: str) -> Round:
-    (found,) = [each for each in measured.rounds if each.name == f"b.{name}"]
-    return found
+    (round,) = [round for round in measured.rounds if round.name == f"b.{name}"]
+    return round
 
 
 def test_what_breaks_one_case_costs_only_that_case(measured: JobResult) -> None:
     broken = {"b.Hungry.cudatime_asks_for_as_much_again", "b.OutOfRange.cudatime_n_asserts"}
     assert set(failures(measured)) == broken
-    assert set(good(measured)) == {each.name for each in measured.rounds} - broken
+    assert set(good(measured)) == {round.name for round in measured.rounds} - broken
 
 
 def test_a_broken_context_is_blamed_on_the_case_that_broke_it(measured: JobResult) -> None:
@@ -133,7 +133,7 @@ def test_a_recompilation_on_the_third_call_is_counted(measured: JobResult) -> No
 
 
 def test_a_cold_start_has_its_compilation_in_it(measured: JobResult) -> None:
-    values = {name: each.value for name, each in of(measured, "Cold.cudacold_first").values.items()}
+    values = {name: value.value for name, value in of(measured, "Cold.cudacold_first").values.items()}
     assert values["cold_time"] > values["compile_time"] > values["wall_time"] > 0
 
 
@@ -194,7 +194,7 @@ def test_two_ranks_share_one_gpu(tmp_path: Path) -> None:
     measured = bench.run(rounds=2, settings={"device": "cuda"}, default_timeout_s=120.0)
     assert failures(measured) == {}
     assert good(measured) == {"b.Shares.cudatime_reduces": 2, "b.Shares.track_sum": 2}
-    found = {each.name: each for each in measured.rounds}
-    assert found["b.Shares.track_sum"].values["value"].value == 3.0
-    assert found["b.Shares.cudatime_reduces"].facts["ranks"] == 2
-    assert len({each.facts.get("gpu_uuid") for each in measured.rounds}) == 1
+    rounds = {round.name: round for round in measured.rounds}
+    assert rounds["b.Shares.track_sum"].values["value"].value == 3.0
+    assert rounds["b.Shares.cudatime_reduces"].facts["ranks"] == 2
+    assert len({round.facts.get("gpu_uuid") for round in measured.rounds}) == 1

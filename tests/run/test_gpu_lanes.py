@@ -40,12 +40,12 @@ def uuids() -> list[str]:
     """The first two of the machine."""
     pytest.importorskip("torch")
     try:
-        found = visible_uuids()
+        shown = visible_uuids()
     except DeviceError as error:
         pytest.skip(str(error))
-    if len(found) < 2:
+    if len(shown) < 2:
         pytest.skip("needs two GPUs")
-    return found[:2]
+    return shown[:2]
 
 
 @pytest.fixture(scope="module")
@@ -69,20 +69,20 @@ def p(uuids: list[str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pr
 
 def recorded(p: Project, revision: str) -> dict[Case, dict[str, list[float]]]:
     """By case and GPU: the device times of its rounds."""
-    (found,) = Store(p.root / "history").load(p.git("rev-parse", revision)).recorded
+    (result,) = Store(p.root / "history").load(p.git("rev-parse", revision)).recorded
     times: dict[Case, dict[str, list[float]]] = {}
-    for each in found.rounds:
-        own = times.setdefault(Case(each.name, tuple(each.params)), {})
-        own.setdefault(each.facts["gpu_uuid"], []).append(each.values["gpu_time"].value)
+    for round in result.rounds:
+        own = times.setdefault(Case(round.name, tuple(round.params)), {})
+        own.setdefault(round.facts["gpu_uuid"], []).append(round.values["gpu_time"].value)
     return times
 
 
 def test_each_case_is_on_the_gpu_that_is_its_own(p: Project, uuids: list[str]) -> None:
-    found = recorded(p, "two")
-    assert len(found) >= 8
+    values = recorded(p, "two")
+    assert len(values) >= 8
     places = [(Gpu(uuid),) for uuid in uuids]
-    homes = {case: [gpu.uuid for gpu in home(case, case.name, places)] for case in found}
-    assert {case: list(own) for case, own in found.items()} == homes
+    homes = {case: [gpu.uuid for gpu in home(case, case.name, places)] for case in values}
+    assert {case: list(own) for case, own in values.items()} == homes
     assert {uuid for own in recorded(p, "one").values() for uuid in own} == {uuids[0]}
 
 
@@ -100,7 +100,7 @@ def test_a_check_of_a_commit_against_itself_finds_nothing(p: Project) -> None:
     result = p.regress("check", "one", "two", "--gpus", "0,1", "--budget", "60s", "--format", "json", *CHOICE)
     report = json.loads(result.out)
     assert result.code == 0, result.out + result.err
-    assert {each["verdict"] for each in report["benchmarks"] if each["gates"]} <= {"unchanged", "undecided"}
+    assert {row["verdict"] for row in report["benchmarks"] if row["gates"]} <= {"unchanged", "undecided"}
 
 
 # -- what the processes see ----------------------------------------------------------------------------------------------
@@ -143,7 +143,7 @@ def test_lanes_work_at_once_and_see_their_gpu_alone(uuids: list[str], tmp_path: 
     assert {words[1] for words in lanes.values()} == {"1"}
     assert seen["both"][:2] == [",".join(sorted(uuids)), "2"]
     cpus = {uuid: set(map(int, words[2:])) for uuid, words in lanes.items()}
-    assert cpus == {each.uuid: set(each.cpus) for each in gpus}
+    assert cpus == {gpu.uuid: set(gpu.cpus) for gpu in gpus}
     if len(allowed()) >= 4:
         assert not set.intersection(*cpus.values())
     assert len(seen["both"]) - 2 == len(os.sched_getaffinity(0))
@@ -158,4 +158,4 @@ def _seen(folder: Path, gpus: tuple[Gpu, ...]) -> Mapping[str, list[str]]:
     measured = bench.run(rounds=1, gpus=gpus, settings={"device": "cuda"}, default_timeout_s=60.0)
     assert failures(measured) == {}
     assert good(measured)["b.SeesBoth.track_sum"] == 1
-    return {each.name: each.read_text().split() for each in notes.iterdir()}
+    return {path.name: path.read_text().split() for path in notes.iterdir()}

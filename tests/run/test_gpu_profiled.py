@@ -70,55 +70,55 @@ def on_device(bench: Bench, name: str) -> Profiled:
     return profile(bench, f"b.{name}", calls=10, settings={"device": "cuda"})
 
 
-def told(found: Profiled) -> CallProfile:
-    return call_profile(found.case, timeline(found), CALL_MARK, found.seconds, lambda seconds: None)
+def told(profiled: Profiled) -> CallProfile:
+    return call_profile(profiled.case, timeline(profiled), CALL_MARK, profiled.seconds, lambda seconds: None)
 
 
 def test_a_product_is_one_kernel_that_keeps_the_device_busy(bench: Bench) -> None:
-    found = on_device(bench, "Product.cudatime_product")
-    calls = timeline(found)
+    profiled = on_device(bench, "Product.cudatime_product")
+    calls = timeline(profiled)
     sums = totals(calls)
     assert (calls.calls, sums.launches, sums.synchronizations) == (10, 1, 0)
-    assert {each.kind for each in calls.copies} <= {"memset"}, "cuBLAS may clear its workspace"
+    assert {copy.kind for copy in calls.copies} <= {"memset"}, "cuBLAS may clear its workspace"
     (use,) = by_kernel(calls)
     assert use.operators[0] == "aten::matmul"
     assert "4096, 4096" in use.shapes
-    assert sums.device_busy_s == pytest.approx(found.seconds, rel=0.25), "the profiler does not slow the device down"
+    assert sums.device_busy_s == pytest.approx(profiled.seconds, rel=0.25), "the profiler does not slow the device down"
     assert sums.idle_s < 0.2 * sums.span_s
     used = memory(calls)
     assert used is not None
     assert used.allocated_bytes / calls.calls == 4096 * 4096 * 2
-    assert found.facts["flops"] == 2 * 4096**3
-    assert found.facts["gpu"] == calls.device
-    assert "torch" in found.facts["loaded"]
+    assert profiled.facts["flops"] == 2 * 4096**3
+    assert profiled.facts["gpu"] == calls.device
+    assert "torch" in profiled.facts["loaded"]
 
 
 def test_a_small_kernel_is_launch_bound_and_its_part_is_named(bench: Bench) -> None:
-    found = told(on_device(bench, "Small.cudatime_small"))
-    assert found.bound is not None
-    assert found.bound.kind == "launch-bound"
-    assert found.bottleneck is not None
-    assert found.bottleneck.kind == "idle"
-    (part,) = found.parts
+    profile = told(on_device(bench, "Small.cudatime_small"))
+    assert profile.bound is not None
+    assert profile.bound.kind == "launch-bound"
+    assert profile.bottleneck is not None
+    assert profile.bottleneck.kind == "idle"
+    (part,) = profile.parts
     assert (part.name, part.uses, part.launches) == ("the sum", 1, 1)
-    assert part.device_s == pytest.approx(found.kernels[0].seconds)
-    assert short(found.kernels[0].name) == "at::native::vectorized_elementwise_kernel"
+    assert part.device_s == pytest.approx(profile.kernels[0].seconds)
+    assert short(profile.kernels[0].name) == "at::native::vectorized_elementwise_kernel"
 
 
 def test_copies_and_waiting_are_seen(bench: Bench) -> None:
-    found = on_device(bench, "Waits.cudatime_waits")
-    calls = timeline(found)
+    profiled = on_device(bench, "Waits.cudatime_waits")
+    calls = timeline(profiled)
     assert totals(calls).synchronizations >= 1
     assert totals(calls).waiting_s > 0
-    assert {"host to device", "device to host"} <= {each.kind for each in calls.copies}
-    assert max(each.bytes for each in by_copy(calls)) == 4 << 20
+    assert {"host to device", "device to host"} <= {copy.kind for copy in calls.copies}
+    assert max(kernel.bytes for kernel in by_copy(calls)) == 4 << 20
 
 
 def test_a_case_that_breaks_its_context_is_its_own_failure(bench: Bench) -> None:
-    found = on_device(bench, "Fails.cudatime_asserts")
-    assert found.trace is None
-    assert found.failure is not None
-    assert "assert" in found.failure.message
+    profiled = on_device(bench, "Fails.cudatime_asserts")
+    assert profiled.trace is None
+    assert profiled.failure is not None
+    assert "assert" in profiled.failure.message
     assert on_device(bench, "Small.cudatime_small").failure is None
 
 
@@ -149,12 +149,12 @@ def regress(folder: Path, *words: str, under: tuple[str, ...] = ()) -> subproces
 def test_the_command_holds_a_call_against_the_measured_ceilings(tmp_path: Path) -> None:
     done = regress(repository(tmp_path / "p"), "profile", "b.Product", "--format", "json")
     assert done.returncode == 0, done.stderr
-    (found,) = json.loads(done.stdout)["profiles"]
-    assert found["bound"]["kind"] == "compute-bound"
-    assert 0.6 < found["throughput"]["share_of_matmul"] < 1.3
-    assert found["bottleneck"]["kind"] == "kernel"
-    assert found["bottleneck"]["share"] > 0.8
-    assert Path(found["trace"]).is_file()
+    (profile,) = json.loads(done.stdout)["profiles"]
+    assert profile["bound"]["kind"] == "compute-bound"
+    assert 0.6 < profile["throughput"]["share_of_matmul"] < 1.3
+    assert profile["bottleneck"]["kind"] == "kernel"
+    assert profile["bottleneck"]["share"] > 0.8
+    assert Path(profile["trace"]).is_file()
 
 
 def test_once_runs_on_the_device(tmp_path: Path) -> None:
@@ -173,20 +173,20 @@ def test_nsys_captures_the_calls_alone(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     from regress.traces import nsys as reader
 
-    found = reader.read(folder / "calls.sqlite")
-    assert len(found.launches) == 5
-    assert [each.name for each in found.ranges].count(CALL_MARK) == 5
+    read = reader.read(folder / "calls.sqlite")
+    assert len(read.launches) == 5
+    assert [span.name for span in read.ranges].count(CALL_MARK) == 5
 
 
 def test_ncu_measures_the_kernels_of_a_call(tmp_path: Path) -> None:
     done = regress(repository(tmp_path / "p"), "profile", "b.Product", "--ncu", "--format", "json")
     data = json.loads(done.stdout)
-    if any(each["kind"] == "stopped" and _TOOL.search(each["message"]) for each in data["errors"]):
+    if any(error["kind"] == "stopped" and _TOOL.search(error["message"]) for error in data["errors"]):
         pytest.skip(data["errors"][0]["message"])
     assert done.returncode == 0, done.stderr
     assert "NVIDIA" in data["device"]
-    (found,) = data["metered"]
-    (kernel,) = found["kernels"]
+    (case,) = data["metered"]
+    (kernel,) = case["kernels"]
     measured = kernel["metrics"]
     assert re.search("gemm|nvjet|cutlass", kernel["label"], re.IGNORECASE), kernel["label"]
     assert (kernel["launches"], kernel["share"]) == (1, 1)
@@ -199,8 +199,8 @@ def test_ncu_measures_the_kernels_of_a_call(tmp_path: Path) -> None:
     assert 16 <= measured["registers"] <= 255
     assert measured["shared_bytes"] > 0
     assert kernel["bound"]["kind"] == "compute-bound"
-    assert Path(found["table"]).is_file()
-    assert Path(found["report"]).is_file()
-    shown = regress(tmp_path, "profile", found["table"], "--format", "json")
+    assert Path(case["table"]).is_file()
+    assert Path(case["report"]).is_file()
+    shown = regress(tmp_path, "profile", case["table"], "--format", "json")
     (again,) = json.loads(shown.stdout)["metered"]
     assert again["kernels"][0]["metrics"] == measured

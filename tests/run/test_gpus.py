@@ -45,7 +45,7 @@ def _eight_processors(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def uuids(*words: str) -> list[str]:
-    return [each.uuid for each in named(words, SHOWN, Nvml())]
+    return [gpu.uuid for gpu in named(words, SHOWN, Nvml())]
 
 
 def test_gpus_are_named_by_number_by_uuid_by_its_beginning_or_all_together() -> None:
@@ -76,14 +76,14 @@ def test_one_gpu_alone_may_use_every_processor() -> None:
 
 def test_each_gpu_is_kept_to_the_processors_near_it() -> None:
     nvml = Nvml(beef=[0b00110011], abcd=[0b11001100])
-    found = {each.uuid: set(each.cpus) for each in named(["0", "1"], SHOWN, nvml)}
-    assert found == {"GPU-beef": {0, 1, 4, 5}, "GPU-abcd": {2, 3, 6, 7}}
+    processors = {gpu.uuid: set(gpu.cpus) for gpu in named(["0", "1"], SHOWN, nvml)}
+    assert processors == {"GPU-beef": {0, 1, 4, 5}, "GPU-abcd": {2, 3, 6, 7}}
     assert nvml.opened == 0
 
 
 def test_gpus_near_the_same_processors_have_whole_cores_each() -> None:
     nvml = Nvml(beef=[0xFF], abcd=[0xFF])
-    assert {frozenset(each.cpus) for each in named(["0", "1"], SHOWN, nvml)} == {
+    assert {frozenset(gpu.cpus) for gpu in named(["0", "1"], SHOWN, nvml)} == {
         frozenset({0, 1, 4, 5}),
         frozenset({2, 3, 6, 7}),
     }
@@ -91,7 +91,7 @@ def test_gpus_near_the_same_processors_have_whole_cores_each() -> None:
 
 @pytest.mark.parametrize("nvml", [Nvml(), SimpleNamespace()])
 def test_where_nobody_knows_what_is_near_all_processors_are_shared_out(nvml: Any) -> None:
-    cpus = [each.cpus for each in named(["0", "1"], SHOWN, nvml)]
+    cpus = [gpu.cpus for gpu in named(["0", "1"], SHOWN, nvml)]
     assert cpus[0] | cpus[1] == frozenset(range(8))
     assert not cpus[0] & cpus[1]
 
@@ -104,8 +104,8 @@ def test_more_gpus_than_cores_share_them() -> None:
 @given(st.integers(1, 8), st.integers(1, 64))
 def test_shares_are_disjoint_and_leave_no_processor_out(number: int, processors: int) -> None:
     usable = frozenset(range(processors))
-    found = shares([frozenset()] * number, usable, core_of=lambda cpu: cpu)
-    assert frozenset().union(*found) == usable
+    parts = shares([frozenset()] * number, usable, core_of=lambda cpu: cpu)
+    assert frozenset().union(*parts) == usable
     if number <= processors:
-        assert sum(map(len, found)) == processors
-        assert max(map(len, found)) - min(map(len, found)) <= 1
+        assert sum(map(len, parts)) == processors
+        assert max(map(len, parts)) - min(map(len, parts)) <= 1

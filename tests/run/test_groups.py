@@ -32,50 +32,56 @@ def bench(tmp_path: Path) -> Bench:
 
 def against(bench_rounds: list[Round], name: str, metric: str) -> list[Against]:
     return [
-        each for round in bench_rounds if round.name == f"b.{name}" for each in round.against if each.metric == metric
+        against
+        for round in bench_rounds
+        if round.name == f"b.{name}"
+        for against in round.against
+        if against.metric == metric
     ]
 
 
 def notes(rounds: list[Round], name: str) -> set[str]:
-    return {flag for each in rounds if each.name == f"b.{name}" for flag in each.flags if "in turn" in flag}
+    return {flag for round in rounds if round.name == f"b.{name}" for flag in round.flags if "in turn" in flag}
 
 
 def test_the_heads_rounds_say_how_they_stand_to_the_bases(bench: Bench) -> None:
     bench.write(WORK, base="FACTOR = 1.0", head="FACTOR = 1.3")
     measured = bench.run(rounds=4)
     assert failures(measured) == failures(measured, "base") == {}
-    assert all(not each.against for each in measured.of("base"))
+    assert all(not round.against for round in measured.of("base"))
     for name, metric, ratio in (
         ("time_work", "wall_time", 1.3),
         ("cudatime_launch", "host_time", 30 / 24),  # beside its own work a launch takes 4 us
         ("cudatime_launch", "wall_time", None),
     ):
-        found = against(measured.of("head"), name, metric)
-        assert [each.side for each in found] == ["base"] * 4
-        assert all(each.common and each.windows >= 8 and each.error < 0.05 for each in found)
-        assert len({each.origin for each in found}) == 2, "two zygotes in turn"
+        pairs = against(measured.of("head"), name, metric)
+        assert [pair.side for pair in pairs] == ["base"] * 4
+        assert all(pair.common and pair.windows >= 8 and pair.error < 0.05 for pair in pairs)
+        assert len({pair.origin for pair in pairs}) == 2, "two zygotes in turn"
         if ratio is not None:
-            assert statistics.fmean(each.log_ratio for each in found) == pytest.approx(math.log(ratio), abs=0.06)
+            assert statistics.fmean(pair.log_ratio for pair in pairs) == pytest.approx(math.log(ratio), abs=0.06)
     assert against(measured.of("head"), "track_value", "value") == []
-    protocols = {each.protocol for each in measured.rounds if each.name == "b.time_work"}
-    assert [(each.short_windows, each.warm_calls, each.pinned) for each in protocols if each] == [(True, 3, True)]
+    protocols = {round.protocol for round in measured.rounds if round.name == "b.time_work"}
+    assert [(protocol.short_windows, protocol.warm_calls, protocol.pinned) for protocol in protocols if protocol] == [
+        (True, 3, True)
+    ]
 
 
 def test_each_round_of_a_side_is_a_process_of_its_own(bench: Bench) -> None:
     bench.write(WORK, base="FACTOR = 1.0", head="FACTOR = 1.0")
     measured = bench.run(rounds=3, patterns=("time_work", "cudatime_launch"))
     for side in ("base", "head"):
-        by_order = {(each.order, each.process) for each in measured.of(side)}
+        by_order = {(round.order, round.process) for round in measured.of(side)}
         assert len(by_order) == 3, "both cases of a round share it"
-    assert {each.process for each in measured.of("base")}.isdisjoint({each.process for each in measured.of("head")})
+    assert {round.process for round in measured.of("base")}.isdisjoint({round.process for round in measured.of("head")})
 
 
 def test_one_side_takes_the_same_windows_by_itself(bench: Bench) -> None:
     bench.write(WORK, head="FACTOR = 1.0")
     measured = bench.run(rounds=2)
     assert failures(measured) == {}
-    assert all(not each.against and not notes([each], "time_work") for each in measured.rounds)
-    (protocol,) = {each.protocol for each in measured.rounds if each.name == "b.time_work"}
+    assert all(not round.against and not notes([round], "time_work") for round in measured.rounds)
+    (protocol,) = {round.protocol for round in measured.rounds if round.name == "b.time_work"}
     assert protocol is not None
     assert (protocol.short_windows, protocol.warm_calls) == (True, 3)
 
@@ -165,7 +171,7 @@ def time_other(): device.host(100e-6)
 def test_nothing_is_left_of_groups(bench: Bench) -> None:
     bench.write(WORK, base="FACTOR = 1.0", head="FACTOR = 1.0")
     measured = bench.run(rounds=2)
-    assert not any(Path(f"/proc/{each.process}").exists() for each in measured.rounds)
+    assert not any(Path(f"/proc/{round.process}").exists() for round in measured.rounds)
 
 
 def test_two_sides_that_may_not_fit_the_memory_are_never_set_up_at_once(
@@ -206,7 +212,7 @@ def test_frameworks_are_imported_once_for_both_sides(bench: Bench, monkeypatch: 
     marks = bench.root / "marks"
     head = run_with_framework(bench, f"open({str(marks)!r}, 'a').write('imported ')", monkeypatch)
     assert marks.read_text().split() == ["imported"] * 4
-    assert all(each.common for each in against(head, "time_work", "wall_time"))
+    assert all(pair.common for pair in against(head, "time_work", "wall_time"))
 
 
 def test_a_framework_that_brings_the_project_in_is_left_to_each_side(
@@ -216,9 +222,9 @@ def test_a_framework_that_brings_the_project_in_is_left_to_each_side(
     outside(bench, "import proj")
     (bench.root / "installed" / "proj.py").write_text("FACTOR = 2.0")
     head = run_with_framework(bench, "import proj", monkeypatch)
-    found = against(head, "time_work", "wall_time")
-    assert found
-    assert not any(each.common for each in found)
+    pairs = against(head, "time_work", "wall_time")
+    assert pairs
+    assert not any(pair.common for pair in pairs)
 
 
 def test_variables_that_the_suite_sets_are_there_when_the_zygote_imports(
@@ -243,9 +249,9 @@ def test_sides_with_unlike_variables_have_origins_of_their_own(bench: Bench, mon
     job = bench.job(rounds=3, patterns=("time_work",))
     job.sides[0].variables["OMP_NUM_THREADS"] = "1"
     monkeypatch.setattr(bench, "job", lambda *_, **__: job)
-    found = against(bench.run().of("head"), "time_work", "wall_time")
-    assert [each.common for each in found] == [False] * 3
-    assert len({each.origin for each in found}) == 3
+    pairs = against(bench.run().of("head"), "time_work", "wall_time")
+    assert [pair.common for pair in pairs] == [False] * 3
+    assert len({pair.origin for pair in pairs}) == 3
 
 
 def test_a_zygote_whose_forks_do_not_work_is_not_used(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,7 +264,7 @@ def test_a_zygote_whose_forks_do_not_work_is_not_used(bench: Bench, monkeypatch:
     bench.write(WORK, base="FACTOR = 1.0", head="FACTOR = 1.0")
     measured = bench.run(rounds=3, patterns=("time_work",))
     assert failures(measured) == {}
-    assert not any(each.common for each in against(measured.of("head"), "time_work", "wall_time"))
+    assert not any(pair.common for pair in against(measured.of("head"), "time_work", "wall_time"))
 
 
 # -- order and value -----------------------------------------------------------------------------------------------------

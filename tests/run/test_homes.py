@@ -23,15 +23,15 @@ def benchmark(name: str, needs_device: bool = True, **declared: Any) -> Benchmar
 
 
 def by_name(*benchmarks: Benchmark) -> dict[str, Benchmark]:
-    return {each.name: each for each in benchmarks}
+    return {benchmark.name: benchmark for benchmark in benchmarks}
 
 
 # -- which GPU -----------------------------------------------------------------------------------------------------------
 
 
 def test_every_gpu_gets_about_its_part() -> None:
-    found = [homes.home(case, case.name, PLACES) for case in CASES]
-    assert all(160 < found.count(place) < 240 for place in PLACES)
+    gpuses = [homes.home(case, case.name, PLACES) for case in CASES]
+    assert all(160 < gpuses.count(place) < 240 for place in PLACES)
 
 
 @given(st.permutations(PLACES), st.sampled_from(CASES))

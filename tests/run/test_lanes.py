@@ -21,12 +21,12 @@ from regress.run.homes import home
 from tests.run.test_execute import Bench, alive, failures, good
 
 FIRST, SECOND = GPUS = (Gpu("scripted"), Gpu("scripted-1"))
-UUIDS = [each.uuid for each in GPUS]
+UUIDS = [gpu.uuid for gpu in GPUS]
 
 
 def on(gpu: Gpu, *names: str) -> list[str]:
     """Those of the names that belong to the GPU."""
-    places = [(each,) for each in GPUS]
+    places = [(own,) for own in GPUS]
     return [name for name in names if home(Case(f"b.{name}"), f"b.{name}", places) == (gpu,)]
 
 
@@ -44,18 +44,18 @@ def bench(tmp_path: Path) -> Bench:
 
 def gpus_of(bench: Bench) -> dict[str, set[str]]:
     """By case: the GPUs that its rounds were on."""
-    found: dict[str, set[str]] = {}
-    for each, facts in bench.kept:
-        found.setdefault(each.name.removeprefix("b."), set()).add(facts["gpu_uuid"])
-    return found
+    cards: dict[str, set[str]] = {}
+    for round, facts in bench.kept:
+        cards.setdefault(round.name.removeprefix("b."), set()).add(facts["gpu_uuid"])
+    return cards
 
 
 def values(measured: JobResult) -> dict[tuple[str, str, int], float]:
-    return {(each.name, each.side, each.order): each.values["gpu_time"].value for each in measured.rounds}
+    return {(round.name, round.side, round.order): round.values["gpu_time"].value for round in measured.rounds}
 
 
 def overlap(one: Round, other: Round) -> bool:
-    ends = [each.started_at + each.duration_s for each in (one, other)]
+    ends = [round.started_at + round.duration_s for round in (one, other)]
     return max(one.started_at, other.started_at) < min(ends)
 
 
@@ -64,18 +64,18 @@ def overlap(one: Round, other: Round) -> bool:
 
 @pytest.mark.parametrize("process", ["auto", "fresh"])
 def test_a_case_is_on_its_gpu_on_both_sides_with_the_values_it_has_alone(tmp_path: Path, process: str) -> None:
-    found = {}
+    by_case = {}
     for name, gpus in {"one": GPUS[:1], "two": GPUS}.items():
         (tmp_path / name).mkdir()
         bench = Bench(tmp_path / name)
         bench.write(DEVICE_CASES, base="", head="")
-        found[name] = bench.run(rounds=3, gpus=gpus, settings={"process": process})
+        by_case[name] = bench.run(rounds=3, gpus=gpus, settings={"process": process})
         assert bench.watch.done == bench.watch.total
-        assert [each for each, _ in bench.kept] == found[name].rounds
+        assert [round for round, _ in bench.kept] == by_case[name].rounds
     assert gpus_of(bench) == {name: {FIRST.uuid} if name in HERE else {SECOND.uuid} for name in NAMES}
-    assert values(found["two"]) == pytest.approx(values(found["one"]), rel=0.01)
-    assert len(values(found["two"])) == 2 * 3 * len(NAMES)
-    order = [each.side for each in found["two"].rounds if each.name == f"b.{HERE[0]}"]
+    assert values(by_case["two"]) == pytest.approx(values(by_case["one"]), rel=0.01)
+    assert len(values(by_case["two"])) == 2 * 3 * len(NAMES)
+    order = [round.side for round in by_case["two"].rounds if round.name == f"b.{HERE[0]}"]
     assert order == ["base", "head", "head", "base", "base", "head"], "the sides alternate in each lane"
 
 
@@ -132,13 +132,13 @@ def test_each_gpu_measures_all_cases_of_sides_of_its_own(bench: Bench) -> None:
     bench.write(suite + "def time_host(): device.host(1e-4)\n", base="", head="")
     measured = bench.run(rounds=2, gpus=GPUS, groups=(("base",), ("head",)))
     assert bench.watch.done == bench.watch.total
-    on = {(each.side, facts["gpu_uuid"]) for each, facts in bench.kept if each.name != "b.time_host"}
+    on = {(round.side, facts["gpu_uuid"]) for round, facts in bench.kept if round.name != "b.time_host"}
     assert on == {("base", FIRST.uuid), ("head", SECOND.uuid)}
     every = {f"b.{name}": 2 for name in (*NAMES, "cudatime_waits", "time_host")}
     assert (good(measured, "base"), good(measured)) == (every, every)
-    alone = [each for each in measured.rounds if each.name in ("b.cudatime_waits", "b.time_host")]
+    alone = [round for round in measured.rounds if round.name in ("b.cudatime_waits", "b.time_host")]
     assert len(alone) == 8
-    assert all("beside" not in each.facts for each in alone)
+    assert all("beside" not in round.facts for round in alone)
     assert not any(overlap(one, other) for one in alone for other in measured.rounds if one is not other)
 
 
@@ -167,19 +167,19 @@ def test_what_the_host_has_a_part_in_is_measured_while_nothing_else_is(bench: Be
     assert {name: failure.message for name, failure in failures(measured).items()} == {
         "b.cudatime_all_there_are": "needs 3 GPUs: --gpus names 2"
     }
-    alone = [each for each in measured.rounds if each.values and "beside" not in each.facts]
-    beside = [each for each in measured.rounds if "beside" in each.facts]
-    assert {each.name for each in beside} == {f"b.{name}" for name in NAMES}
-    assert {each.name.removeprefix("b.") for each in alone} == {
+    alone = [round for round in measured.rounds if round.values and "beside" not in round.facts]
+    beside = [round for round in measured.rounds if "beside" in round.facts]
+    assert {round.name for round in beside} == {f"b.{name}" for name in NAMES}
+    assert {round.name.removeprefix("b.") for round in alone} == {
         "cudatime_waits", "cudatime_both", "time_host", "track_visible",
     }  # fmt: skip
-    for each in beside:
-        assert each.facts["beside"] == 2
-        assert {"gpu_time", "host_time", "wall_time"} & set(each.values) == {"gpu_time"}
-    assert [each.values["value"].value for each in alone if each.name == "b.track_visible"] == [1.0, 1.0]
-    assert all("wall_time" in each.values for each in alone if each.name in ("b.cudatime_waits", "b.time_host"))
-    for each in alone:
-        assert not [other.name for other in measured.rounds if other is not each and overlap(each, other)]
+    for round in beside:
+        assert round.facts["beside"] == 2
+        assert {"gpu_time", "host_time", "wall_time"} & set(round.values) == {"gpu_time"}
+    assert [round.values["value"].value for round in alone if round.name == "b.track_visible"] == [1.0, 1.0]
+    assert all("wall_time" in round.values for round in alone if round.name in ("b.cudatime_waits", "b.time_host"))
+    for round in alone:
+        assert not [other.name for other in measured.rounds if other is not round and overlap(round, other)]
 
 
 def test_where_one_lane_has_all_there_is_to_do_nothing_is_left_out(bench: Bench) -> None:
@@ -193,7 +193,7 @@ def test_where_one_lane_has_all_there_is_to_do_nothing_is_left_out(bench: Bench)
 def test_one_gpu_by_name_measures_everything_on_it(bench: Bench) -> None:
     bench.write(MIXED)
     measured = bench.run(rounds=1, gpus=(SECOND,))
-    assert not any("beside" in each.facts for each in measured.rounds)
+    assert not any("beside" in round.facts for round in measured.rounds)
     assert {gpu for gpus in gpus_of(bench).values() for gpu in gpus} == {SECOND.uuid}
     assert set(failures(measured)) == {"b.cudatime_both", "b.cudatime_all_there_are", "b.track_visible"}
 
@@ -206,9 +206,9 @@ class Looks:
     def __init__(self) -> None:
         self.seen: list[set[str]] = []
 
-    def next(self, found: Any) -> Batch | None:
-        self.seen.append({each.name for each in found.rounds})
-        cases = dict.fromkeys(found.cases["head"], 2)
+    def next(self, measured: Any) -> Batch | None:
+        self.seen.append({round.name for round in measured.rounds})
+        cases = dict.fromkeys(measured.cases["head"], 2)
         return [Batch(cases), Batch(cases, 24, "confirming", afresh=True), None][len(self.seen) - 1]
 
 
@@ -218,13 +218,13 @@ def test_a_batch_begins_when_every_lane_has_done_the_one_before(bench: Bench) ->
     measured = bench.run(gpus=GPUS, steps=steps)
     assert steps.seen == [set(), {f"b.{name}" for name in NAMES}, {f"b.{name}" for name in NAMES}]
     for name in NAMES:
-        rounds = [(each.side, each.order) for each in measured.rounds if each.name == f"b.{name}"]
+        rounds = [(round.side, round.order) for round in measured.rounds if round.name == f"b.{name}"]
         assert rounds == [
             ("base", 0), ("head", 0), ("head", 1), ("base", 1),
             ("head", 24), ("base", 24), ("base", 25), ("head", 25),
         ]  # fmt: skip
-    last = max(each.started_at for each in measured.rounds if each.order < 24)
-    assert last < min(each.started_at for each in measured.rounds if each.order >= 24)
+    last = max(round.started_at for round in measured.rounds if round.order < 24)
+    assert last < min(round.started_at for round in measured.rounds if round.order >= 24)
 
 
 def test_what_one_lane_imports_of_the_project_the_suite_imports(bench: Bench) -> None:
@@ -254,11 +254,11 @@ def fall():
 """)
     measured = bench.run(rounds=5, gpus=GPUS)
     assert good(measured).items() >= {f"b.{name}": 5 for name in HERE}.items()
-    failed = [each for each in measured.rounds if each.failure is not None]
-    assert {each.name for each in failed} == {f"b.{name}" for name in THERE}
+    failed = [round for round in measured.rounds if round.failure is not None]
+    assert {round.name for round in failed} == {f"b.{name}" for name in THERE}
     lost = f"{SECOND.uuid} cannot be used: no process could be started for head"
     for name in THERE:
-        last_one = [each.failure for each in failed if each.name == f"b.{name}"][-1]
+        last_one = [round.failure for round in failed if round.name == f"b.{name}"][-1]
         assert last_one is not None
         assert last_one.message.startswith(lost)
         assert last_one.message.endswith("(RuntimeError: the GPU has fallen off the bus)")
@@ -307,7 +307,7 @@ def hang(name):
     measured = bench.run(rounds=500, gpus=GPUS)
     assert measured.interrupted
     assert set(good(measured)) == {f"b.{name}" for name in NAMES}
-    assert [each for each, _ in bench.kept] == measured.rounds
+    assert [round for round, _ in bench.kept] == measured.rounds
     assert threading.active_count() <= 2, "the one that pressed may still be ending"
     for name in ("one", "other"):
         assert not any(alive(int(pid)) for pid in (tmp_path / name).read_text().split())

@@ -97,35 +97,35 @@ def test_a_round_of_a_lane_is_one_process(bench: Bench) -> None:
     write(bench)
     measured = bench.run(rounds=3, gpus=GPUS)
     processes: dict[tuple[str, int], set[int]] = {}
-    for each, facts in bench.kept:
-        processes.setdefault((facts["gpu_uuid"], each.order), set()).add(each.process)
+    for round, facts in bench.kept:
+        processes.setdefault((facts["gpu_uuid"], round.order), set()).add(round.process)
     assert {key: len(own) for key, own in processes.items()} == {(gpu.uuid, n): 1 for gpu in GPUS for n in range(3)}
-    beside = {each.name.removeprefix("b."): each.facts.get("beside") for each in measured.rounds}
+    beside = {round.name.removeprefix("b."): round.facts.get("beside") for round in measured.rounds}
     assert beside == {**dict.fromkeys(BESIDE, 2), **dict.fromkeys(ALONE)}
     for gpu, order in [(gpu, order) for gpu in GPUS for order in range(3)]:
-        own = [each for each, facts in bench.kept if facts["gpu_uuid"] == gpu.uuid and each.order == order]
-        assert ["beside" in each.facts for each in own] == [True] * 3 + [False] * 2, "those alone come last"
+        own = [round for round, facts in bench.kept if facts["gpu_uuid"] == gpu.uuid and round.order == order]
+        assert ["beside" in round.facts for round in own] == [True] * 3 + [False] * 2, "those alone come last"
 
 
 def met_alone(measured: JobResult, bench: Bench) -> dict[str, list[str]]:
     """By case that has to be alone: what went on in other processes while it was measured."""
-    rounds = {each.process for each in measured.rounds if each.values}
-    gpus = {each.process: facts["gpu_uuid"] for each, facts in bench.kept}
-    found: dict[str, list[str]] = {}
+    rounds = {round.process for round in measured.rounds if round.values}
+    gpus = {round.process: facts["gpu_uuid"] for round, facts in bench.kept}
+    met: dict[str, list[str]] = {}
     running: dict[int, str] = {}
     lines = events(bench)
-    last = {each.pid: index for index, each in enumerate(lines)}
-    for index, each in enumerate(lines):
-        if each.word == "begin" and index < last[each.pid]:  # else it was killed then
-            running[each.pid] = each.name
+    last = {event.pid: index for index, event in enumerate(lines)}
+    for index, event in enumerate(lines):
+        if event.word == "begin" and index < last[event.pid]:  # else it was killed then
+            running[event.pid] = event.name
         else:
-            running.pop(each.pid, None)
+            running.pop(event.pid, None)
         for pid, name in running.items():
             if pid in rounds and name in ALONE:
                 # Of a lane's own processes one waits while another, that of the other side, has its turn.
                 others = [(other, of) for other, of in running.items() if gpus.get(other) != gpus[pid]]
-                found.setdefault(name, []).extend(f"{of} of {other}" for other, of in others)
-    return found
+                met.setdefault(name, []).extend(f"{of} of {other}" for other, of in others)
+    return met
 
 
 # -- what goes wrong -----------------------------------------------------------------------------------------------------
@@ -177,8 +177,8 @@ DOES[{kills!r}] = kill
 """,
     )
     measured = bench.run(rounds=6, gpus=GPUS, settings={"good_rounds": 0.5})
-    failed = [each for each in measured.rounds if each.failure is not None]
-    assert [on(FIRST, each.name.removeprefix("b.")) != [] for each in failed] == [True]
+    failed = [round for round in measured.rounds if round.failure is not None]
+    assert [on(FIRST, round.name.removeprefix("b.")) != [] for round in failed] == [True]
     assert failed[0].failure is not None
     assert failed[0].failure.message == "failed (signal 9, SIGKILL)"
     assert sum(good(measured).values()) == 6 * len([*BESIDE, *ALONE]) - 1
@@ -202,6 +202,6 @@ def test_ctrl_c_ends_who_is_alone_and_who_waits_for_it(bench: Bench) -> None:
     threading.Thread(target=press, daemon=True).start()
     measured = bench.run(rounds=500, gpus=GPUS)
     assert measured.interrupted
-    assert [each for each, _ in bench.kept] == measured.rounds
+    assert [round for round, _ in bench.kept] == measured.rounds
     assert set(good(measured)) >= {f"b.{hangs}"}
-    assert not any(alive(pid) for pid in {each.pid for each in events(bench)})
+    assert not any(alive(pid) for pid in {event.pid for event in events(bench)})

@@ -61,11 +61,11 @@ TAGGED = (
 
 
 @pytest.mark.parametrize(
-    ("tags", "found"),
+    ("tags", "selected"),
     [((), ["one", "two", "none", "odd"]), (("core",), ["one", "two"]), (("slow", "x"), ["two"]), (("cor",), [])],
 )
-def test_a_case_has_any_of_the_tags(tags: tuple[str, ...], found: list[str]) -> None:
-    assert names(Selection(tags=tags), *TAGGED) == found
+def test_a_case_has_any_of_the_tags(tags: tuple[str, ...], selected: list[str]) -> None:
+    assert names(Selection(tags=tags), *TAGGED) == selected
 
 
 def test_names_and_tags_both_have_to_match() -> None:
@@ -116,7 +116,7 @@ def test_affected_is_what_covers_a_changed_file_or_stands_in_one() -> None:
         declaring("silent"),
         declaring("elsewhere", file="benchmarks/b.py"),
     )
-    found = {
+    selected = {
         ("lib/softmax/k.cu",): ["softmax"],
         ("lib/common.py", "lib/matmul/k.cu"): ["softmax", "matmul"],
         ("README",): [],
@@ -124,7 +124,7 @@ def test_affected_is_what_covers_a_changed_file_or_stands_in_one() -> None:
         ("sub/benchmarks/a.py",): ["softmax", "matmul", "silent"],
         ("benchmarks/a.py",): [],  # the suite is in sub/
     }
-    for changed, expected in found.items():
+    for changed, expected in selected.items():
         assert names(Selection(changed=changed, suite_parent="sub"), *suite) == expected, changed
     assert names(Selection(changed=("benchmarks/b.py",), suite_parent="."), *suite) == ["elsewhere"]
     assert names(Selection(("mat",), changed=("lib/common.py",)), *suite) == []
@@ -184,8 +184,8 @@ def test_a_base_that_synchronizes_leaves_it_to_the_head() -> None:
 
 
 def test_both_sides_are_set_up_each_time_where_one_has_to_be() -> None:
-    each = Proposal("n", [], "head", Protocol("wall_time", setup_each=True))
-    assert plan.settle({"base": offer("base", 40), "head": each}) == each.protocol
+    proposal = Proposal("n", [], "head", Protocol("wall_time", setup_each=True))
+    assert plan.settle({"base": offer("base", 40), "head": proposal}) == proposal.protocol
 
 
 def test_a_side_that_fails_has_no_say() -> None:
@@ -215,22 +215,22 @@ def test_a_case_is_named_as_asv_names_it() -> None:
 def test_fixed_rounds_within_a_budget_cover_the_suite_from_its_front() -> None:
     """Ten cases of 1 s a visit, and as much a round: visits take two fifths of 20 s, and what fits then is measured."""
     every = [Case(f"case_{number}") for number in range(10)]
-    found, now = JobResult(cases={"head": every}), [0.0]
+    job_result, now = JobResult(cases={"head": every}), [0.0]
     steps, measured = plan.FixedRounds(2, 20.0, lambda: now[0]), list[Case]()
-    while (batch := steps.next(found)) is not None:
+    while (batch := steps.next(job_result)) is not None:
         began = now[0]
         for case, rounds in batch.rounds.items():
             if rounds:
                 measured.append(case)
                 now[0] += rounds
             elif now[0] - began < batch.visits_s:
-                found.costs[case] = 1.0
+                job_result.costs[case] = 1.0
                 now[0] += 1.0
     assert measured == every[:6]
     assert now[0] <= 20.0
 
 
 def test_fixed_rounds_without_a_bound_are_one_batch() -> None:
-    found, steps = JobResult(cases={"base": [Case("a")], "head": [Case("a"), Case("b")]}), plan.FixedRounds(3)
-    assert steps.next(found) == Batch({Case("a"): 3, Case("b"): 3})
-    assert steps.next(found) is None
+    job_result, steps = JobResult(cases={"base": [Case("a")], "head": [Case("a"), Case("b")]}), plan.FixedRounds(3)
+    assert steps.next(job_result) == Batch({Case("a"): 3, Case("b"): 3})
+    assert steps.next(job_result) is None

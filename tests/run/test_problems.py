@@ -28,10 +28,10 @@ def counts(suite: Path, *patterns: str, tags: tuple[str, ...] = (), name: str = 
         Benchmark("good.Base.time_open", "time", "seconds", [], [], "v", "wall_time", False),
     ]
     problem = SuiteProblem(f"suite.{name}", "No module named 'gone'", name=name)
-    found, told = apart([problem], Selection(patterns, tags), good, suite)
-    assert (found == [problem]) is (told == [])
-    assert all("not selected" in each and "io.stale" in each for each in told)
-    return found == [problem]
+    problems, told = apart([problem], Selection(patterns, tags), good, suite)
+    assert (problems == [problem]) is (told == [])
+    assert all("not selected" in line and "io.stale" in line for line in told)
+    return problems == [problem]
 
 
 @pytest.mark.parametrize("pattern", ["good", "good.time_sort", "time_sort", r"good\.time_sort\(1\)", "^good", "sort"])

@@ -27,14 +27,14 @@ def bench(tmp_path: Path) -> Bench:
 def profile(bench: Bench, name: str, *params: str, calls: int = 4, **job: Any) -> Profiled:
     asked = bench.job(**job)
     (side,) = asked.sides
-    benchmarks = {each.name: each for each in discover(asked, side).benchmarks}
+    benchmarks = {benchmark.name: benchmark for benchmark in discover(asked, side).benchmarks}
     return profiled(side, asked, benchmarks[name], Case(name, params), bench.root / "traces", calls)
 
 
-def timeline(found: Profiled) -> Timeline:
-    assert found.failure is None
-    assert found.trace is not None
-    return between(chrome.read(found.trace), CALL_MARK, CALLS_SKIPPED)
+def timeline(recorded: Profiled) -> Timeline:
+    assert recorded.failure is None
+    assert recorded.trace is not None
+    return between(chrome.read(recorded.trace), CALL_MARK, CALLS_SKIPPED)
 
 
 SUITE = """
@@ -60,26 +60,30 @@ class Layer:
 
 def test_the_scripted_device_writes_what_it_did(bench: Bench) -> None:
     bench.write(SUITE)
-    found = profile(bench, "b.Layer.cudatime_layer", "2", "'a'")
-    calls = timeline(found)
+    recorded = profile(bench, "b.Layer.cudatime_layer", "2", "'a'")
+    calls = timeline(recorded)
     sums = totals(calls)
-    assert found.calls == calls.calls == 4
+    assert recorded.calls == calls.calls == 4
     assert (sums.launches, sums.copies, sums.synchronizations) == (2, 1, 1)
     (use,) = by_kernel(calls)
     assert (use.name, use.operators) == ("softmax", ("scripted::softmax",))
     assert use.seconds == pytest.approx(60e-6, rel=0.02)
     (copied,) = by_copy(calls)
     assert copied.bytes == 4096
-    assert {each.name for each in by_operator(calls)} == {"scripted::softmax", "scripted::copy", "scripted::host"}
+    assert {operator.name for operator in by_operator(calls)} == {
+        "scripted::softmax",
+        "scripted::copy",
+        "scripted::host",
+    }
     used = memory(calls)
     assert used is not None
     assert (used.peak_bytes, used.left_bytes) == (1 << 20, 0)
     assert (calls.device, calls.gaps_in_record) == ("scripted device", ())
-    assert found.seconds == pytest.approx(sums.span_s, rel=0.1), "the scripted profiler costs nothing"
-    assert found.facts["bytes"] == 4096
-    assert found.facts["gpu"] == "scripted device"
-    assert found.trace is not None
-    assert found.trace.name == "b.Layer.cudatime_layer-2-a-aaaaaaaa.json.gz"
+    assert recorded.seconds == pytest.approx(sums.span_s, rel=0.1), "the scripted profiler costs nothing"
+    assert recorded.facts["bytes"] == 4096
+    assert recorded.facts["gpu"] == "scripted device"
+    assert recorded.trace is not None
+    assert recorded.trace.name == "b.Layer.cudatime_layer-2-a-aaaaaaaa.json.gz"
 
 
 def test_parameters_choose_the_case(bench: Bench) -> None:
@@ -99,13 +103,13 @@ class Net:
         return torch.nn.functional.gelu(self.x @ self.x)
 """
     )
-    found = profile(bench, "b.Net.time_net", settings={"device": "cpu"})
-    calls = timeline(found)
+    recorded = profile(bench, "b.Net.time_net", settings={"device": "cpu"})
+    calls = timeline(recorded)
     assert calls.calls == 4
-    assert {"aten::matmul", "aten::mm", "aten::gelu"} <= {each.name for each in by_operator(calls)}
+    assert {"aten::matmul", "aten::mm", "aten::gelu"} <= {operator.name for operator in by_operator(calls)}
     assert (calls.launches, calls.gaps_in_record) == ((), ("no device work was recorded",))
-    assert 0 < found.seconds < 1
-    assert "torch" in found.facts["loaded"]
+    assert 0 < recorded.seconds < 1
+    assert "torch" in recorded.facts["loaded"]
 
 
 def test_what_runs_before_each_call_is_not_in_it(bench: Bench) -> None:
@@ -117,10 +121,10 @@ class Reset:
     def cudatime_r(self): d.kernel("work", 50e-6)
 """
     )
-    found = profile(bench, "b.Reset.cudatime_r")
-    assert [use.name for use in by_kernel(timeline(found))] == ["work"]
-    assert found.seconds < 100e-6
-    assert any("between the calls" in flag for flag in found.flags)
+    recorded = profile(bench, "b.Reset.cudatime_r")
+    assert [use.name for use in by_kernel(timeline(recorded))] == ["work"]
+    assert recorded.seconds < 100e-6
+    assert any("between the calls" in flag for flag in recorded.flags)
 
 
 def test_what_a_case_does_to_its_process_is_its_own_failure(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,12 +142,12 @@ time_skipped.setup = not_here
 def timeraw_text(): return "x = 1"
 """
     )
-    found = {
+    outcomes = {
         name: profile(bench, f"b.{name}")
         for name in ("time_raises", "time_dies", "time_hangs", "time_skipped", "timeraw_text")
     }
-    assert all(each.trace is None for each in found.values())
-    kinds = {name: each.failure.kind for name, each in found.items() if each.failure is not None}
+    assert all(outcome.trace is None for outcome in outcomes.values())
+    kinds = {name: benchmark.failure.kind for name, benchmark in outcomes.items() if benchmark.failure is not None}
     assert kinds == {
         "time_raises": "error",
         "time_dies": "signal",
@@ -151,7 +155,7 @@ def timeraw_text(): return "x = 1"
         "time_skipped": "skipped",
         "timeraw_text": "skipped",
     }
-    raised = found["time_raises"].failure
+    raised = outcomes["time_raises"].failure
     assert raised is not None
     assert "no such layer" in raised.message
 

@@ -46,9 +46,10 @@ class Head:
         return self.programs.discovered(self.processes, self.side, Suite([], [], programs=list(programs)))
 
     def visits(self, suite: Suite, order: int = 0, protocol: Protocol | None = None) -> list[Proposal | Round]:
-        benchmarks = {each.name: each for each in suite.benchmarks}
+        benchmarks = {benchmark.name: benchmark for benchmark in suite.benchmarks}
         tasks = [
-            Task(each.name, [axis[0] for axis in each.params], "head", order, protocol) for each in benchmarks.values()
+            Task(benchmark.name, [axis[0] for axis in benchmark.params], "head", order, protocol)
+            for benchmark in benchmarks.values()
         ]
         runs = self.programs.apart(tasks, benchmarks)
         return [
@@ -56,8 +57,8 @@ class Head:
         ]
 
     def rounds(self, suite: Suite, order: int = 0) -> dict[str, Round]:
-        found = self.visits(suite, order, Protocol("wall_time", process=PROGRAM))
-        return {each.name: each for each in found if isinstance(each, Round)}
+        rounds = self.visits(suite, order, Protocol("wall_time", process=PROGRAM))
+        return {round.name: round for round in rounds if isinstance(round, Round)}
 
 
 @pytest.fixture
@@ -71,7 +72,7 @@ SORT = Program("tools.Sort", ["sh", "bench.sh", "{output}"], "hyperfine", versio
 
 
 def named(suite: Suite) -> dict[str, Benchmark]:
-    return {each.name: each for each in suite.benchmarks}
+    return {benchmark.name: benchmark for benchmark in suite.benchmarks}
 
 
 def test_the_cases_are_those_of_the_first_run_which_is_the_unmeasured_visit(head: Head) -> None:
@@ -86,16 +87,16 @@ def test_the_cases_are_those_of_the_first_run_which_is_the_unmeasured_visit(head
         "wall_time",
     )
     proposals = head.visits(suite, -1)
-    assert [each.protocol and each.protocol.process for each in proposals] == [PROGRAM, PROGRAM]
+    assert [proposal.protocol and proposal.protocol.process for proposal in proposals] == [PROGRAM, PROGRAM]
     assert (head.tree / "runs").read_text() == "run\n"
     head.write(WRITES, small=3.0, big=4.0)
     rounds = head.rounds(suite)
-    assert {name: each.values["wall_time"].value for name, each in rounds.items()} == {
+    assert {name: records.values["wall_time"].value for name, records in rounds.items()} == {
         "tools.Sort.small": 3.0,
         "tools.Sort.big": 4.0,
     }
-    assert {each.process for each in rounds.values()} != {0}
-    assert all(each.duration_s > 0 for each in rounds.values())
+    assert {round.process for round in rounds.values()} != {0}
+    assert all(round.duration_s > 0 for round in rounds.values())
 
 
 def test_what_a_program_lists_is_not_run_to_find_its_cases(head: Head) -> None:
@@ -145,12 +146,12 @@ def test_a_run_that_goes_wrong_is_a_failure_of_all_its_cases(head: Head, does: s
     began_s = time.monotonic()
     rounds = head.rounds(suite)
     assert time.monotonic() - began_s < 30, "it is not waited for what hangs"
-    failures = [each.failure for each in rounds.values()]
+    failures = [round.failure for round in rounds.values()]
     assert len(failures) == 2
     for failure in failures:
         assert failure is not None
         assert (failure.kind, failure.message[: len(message)]) == (kind, message)
-    assert all(not each.values for each in rounds.values())
+    assert all(not round.values for round in rounds.values())
 
 
 def test_all_that_a_late_program_started_is_ended(head: Head) -> None:
@@ -186,9 +187,9 @@ def test_what_worked_on_the_other_side_and_is_missing_here_has_failed(head: Head
     for does, lost in ((f"{WRITES}; exit 1", {"tools.Sort.big"}), ("exit 1", {"tools.Sort.small", "tools.Sort.big"})):
         head.programs = Programs(60.0)
         head.write(does, small=1.0)
-        found = unimportable(head.discovered(SORT), had)
-        assert set(found) == lost
-        assert all(failure.message == "ended with exit code 1" for _, failure in found.values())
+        failures = unimportable(head.discovered(SORT), had)
+        assert set(failures) == lost
+        assert all(failure.message == "ended with exit code 1" for _, failure in failures.values())
     head.programs = Programs(60.0)
     head.write(WRITES, small=1.0)
     assert unimportable(head.discovered(SORT), had) == {}

@@ -59,9 +59,9 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def of(bench: Bench, name: str) -> Round:
     """The one round of a case."""
-    (found,) = [each for each, _ in bench.kept if each.name == f"b.{name}"]
-    assert found.failure is None, found.failure
-    return found
+    (round,) = [taken for taken, _ in bench.kept if taken.name == f"b.{name}"]
+    assert round.failure is None, round.failure
+    return round
 
 
 # -- values --------------------------------------------------------------------------------------------------------------
@@ -123,12 +123,12 @@ class It(Together):
         head="LATE, COLLECTIVE = 0.2, 30e-6",
     )
     measured = bench.run(rounds=4)
-    found = compare(measured.of("base"), measured.of("head"), measured.benchmarks["head"], Settings())
-    by_name = {each.case.name: each for each in found if each.metric.name == "gpu_time"}
-    assert [str(each.verdict) for each in by_name.values()] == ["regressed", "regressed"]
-    (reason,) = [each for each in by_name["b.It.cudatime_late"].reasons if "skew" in each]
+    comparisons = compare(measured.of("base"), measured.of("head"), measured.benchmarks["head"], Settings())
+    by_name = {comparison.case.name: comparison for comparison in comparisons if comparison.metric.name == "gpu_time"}
+    assert [str(comparison.verdict) for comparison in by_name.values()] == ["regressed", "regressed"]
+    (reason,) = [text for text in by_name["b.It.cudatime_late"].reasons if "skew" in text]
     assert reason.endswith("us a call: rank 1 works longest")
-    assert not [each for each in by_name["b.It.cudatime_collective"].reasons if "skew" in each]
+    assert not [reason for reason in by_name["b.It.cudatime_collective"].reasons if "skew" in reason]
     rows = measurements(measured.of("head"), measured.benchmarks["head"], Settings())
     told = {row.case.name for row in rows if any(flag.endswith("rank 1 works longest") for flag in row.flags)}
     assert told == {"b.It.cudatime_late"}, "of one side too"
@@ -162,9 +162,9 @@ class Skips(It):
 """)
     measured = bench.run(rounds=1)
     line = 1 + SUITE.splitlines().index("        time.sleep(0.01)")
-    found = {name.removeprefix("b."): (each.kind, each.message) for name, each in failures(measured).items()}
-    skipped = {name: found.pop(name) for name in list(found) if name.startswith("Skips")}
-    assert found == {
+    failed = {name.removeprefix("b."): (failure.kind, failure.message) for name, failure in failures(measured).items()}
+    skipped = {name: failed.pop(name) for name in list(failed) if name.startswith("Skips")}
+    assert failed == {
         "It.time_raises": ("error", f"rank 1: ValueError: boom; rank 0 is in stuck (b.py:{line})"),
         "It.time_dies": ("signal", f"rank 1 failed (signal 9, SIGKILL); rank 0 is in stuck (b.py:{line})"),
         "It.time_hangs": (
@@ -197,7 +197,7 @@ class It(Together):
 
     threading.Thread(target=press, daemon=True).start()
     assert bench.run(rounds=1).interrupted
-    pids = [int(each.read_text()) for each in tmp_path.glob("rank-*") if each.read_text()]
+    pids = [int(path.read_text()) for path in tmp_path.glob("rank-*") if path.read_text()]
     assert not any(map(alive, pids))
 
 
@@ -227,7 +227,7 @@ class It(Together):
     assert re.fullmatch(r"rank 0 failed \(signal 9, SIGKILL\); rank 1 is in stuck \(b.py:\d+\)", failure.message), (
         failure.message
     )
-    assert not any(alive(int(each.read_text())) for each in tmp_path.glob("rank-*"))
+    assert not any(alive(int(path.read_text())) for path in tmp_path.glob("rank-*"))
 
 
 # -- where they meet -----------------------------------------------------------------------------------------------------
@@ -275,8 +275,8 @@ def test_what_several_say_becomes_one() -> None:
     slow, fast = Measured(2.0, [2.0]), Measured(1.0, [1.0])
     proposal = Proposal("a", [], "head", values={"launches": fast}, host_bytes=5, device_share=0.25, flags=["x"])
     other = Proposal("a", [], "head", values={"launches": slow}, host_bytes=7, device_share=0.5, flags=["x", "y"])
-    found = ranks.merged([proposal, other])
-    assert (found.values, found.host_bytes, found.device_share, found.flags) == (
+    whole = ranks.merged([proposal, other])
+    assert (whole.values, whole.host_bytes, whole.device_share, whole.flags) == (
         {"launches": slow},
         12,
         0.5,
@@ -309,15 +309,15 @@ def test_ranks_that_work_on_a_device_need_one_each() -> None:
 
 
 def test_the_plan_says_what_needs_several() -> None:
-    found = [
+    declared = [
         declaring("plain"),
         declaring("gloo", ranks=2),
         replace(declaring("nccl", ranks=2), needs_device=True),
         replace(declaring("shared", ranks=4, gpus=1), needs_device=True),
         replace(declaring("peer", gpus=2), needs_device=True),
     ]
-    measured = JobResult(cases={"head": [Case(each.name) for each in found]})
-    said = plan.needing_several(measured, {"head": {each.name: each for each in found}})
+    measured = JobResult(cases={"head": [Case(benchmark.name) for benchmark in declared]})
+    said = plan.needing_several(measured, {"head": {benchmark.name: benchmark for benchmark in declared}})
     assert said == [
         "1 of them on 2 GPUs",
         "1 of them with 2 ranks",
@@ -376,12 +376,12 @@ class It:
 
     thread = threading.Thread(target=kill, daemon=True)
     thread.start()
-    found = failures(bench.run(rounds=1))
+    failed = failures(bench.run(rounds=1))
     thread.join(timeout=60)
-    told = [each.message.partition(";")[0] for each in found.values()]
+    told = [failure.message.partition(";")[0] for failure in failed.values()]
     assert set(told) <= {"rank 0 failed (signal 9, SIGKILL)", "rank 1 failed (signal 9, SIGKILL)"}
     assert 10 < len(told) <= len(killed)
-    assert not any(alive(int(each.read_text())) for each in tmp_path.glob("[0-9]*-[01]"))
+    assert not any(alive(int(path.read_text())) for path in tmp_path.glob("[0-9]*-[01]"))
 
 
 @pytest.mark.slow

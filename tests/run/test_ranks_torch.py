@@ -67,15 +67,15 @@ def test_a_process_group_of_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     pids, bench = tmp_path / "pids", Bench(tmp_path)
     bench.write(SUITE.format(pids=str(pids)))
     measured = bench.run(rounds=1, settings={"device": "cpu"})
-    found = {each.name.removeprefix("b."): each for each, _ in bench.kept if each.failure is None}
-    assert set(found) == {"Reduces.time_alike", "Reduces.time_late", "Reduces.track_sum"}, failures(measured)
-    assert found["Reduces.track_sum"].values["value"].value == 3.0
-    alike, late = (found[f"Reduces.time_{name}"] for name in ("alike", "late"))
+    rounds = {round.name.removeprefix("b."): round for round, _ in bench.kept if round.failure is None}
+    assert set(rounds) == {"Reduces.time_alike", "Reduces.time_late", "Reduces.track_sum"}, failures(measured)
+    assert rounds["Reduces.track_sum"].values["value"].value == 3.0
+    alike, late = (rounds[f"Reduces.time_{name}"] for name in ("alike", "late"))
     assert alike.values["wall_time"].value >= 2e-3
     assert late.values["wall_time"].value >= 3e-3, "the slowest"
     own = late.facts["own_s"]
     assert own[1] - own[0] > 0.5e-3, "the other one waited for it"
-    told = {name.removeprefix("b.Fails.time_"): each.message for name, each in failures(measured).items()}
+    told = {name.removeprefix("b.Fails.time_"): failure.message for name, failure in failures(measured).items()}
     assert re.match(r"rank 1 ended without a result \(exit code 3\); rank 0", told["dies"])
     assert re.match(
         r"took longer than 3 s: rank 0 is in recv \(b.py:\d+\), rank 1 is in recv \(b.py:\d+\)", told["deadlock"]

@@ -18,8 +18,8 @@ ODD_NAMES = ["a\nb", "a\n- 1 x", "a\n+ 1 /x", "caf\udce9", "a\u2028b", " two  sp
 @pytest.mark.parametrize("name", ODD_NAMES)
 def test_whatever_the_folder_is_called_its_worker_is_ended_and_it_alone_removed(tmp_path: Path, name: str) -> None:
     homes = [tmp_path / name / word for word in ("lost", "done")]
-    for each in (*homes, tmp_path / name.partition("\n")[0] / "other"):
-        each.mkdir(parents=True, exist_ok=True)
+    for path in (*homes, tmp_path / name.partition("\n")[0] / "other"):
+        path.mkdir(parents=True, exist_ok=True)
     workers = [subprocess.Popen(["sleep", "60"], start_new_session=True) for _ in homes]
     reaper = Reaper()
     try:
@@ -29,7 +29,7 @@ def test_whatever_the_folder_is_called_its_worker_is_ended_and_it_alone_removed(
         reaper.close()
         assert workers[0].wait(timeout=60) == -9
         assert workers[1].poll() is None
-        assert [each.exists() for each in homes] == [False, True]
+        assert [home.exists() for home in homes] == [False, True]
         assert (tmp_path / name.partition("\n")[0] / "other").exists()
     finally:
         for worker in workers:

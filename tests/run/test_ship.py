@@ -18,7 +18,7 @@ def test_they_are_placed_once_and_whole(tmp_path: Path) -> None:
     assert (start.parent / "asv_runner" / "__init__.py").is_file()
     assert not list(start.parent.rglob("__pycache__"))
     assert ship(tmp_path) == start
-    assert [each.name for each in start.parent.parent.iterdir()] == [start.parent.name]
+    assert [path.name for path in start.parent.parent.iterdir()] == [start.parent.name]
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EACCES])

@@ -150,18 +150,18 @@ def test_single_cases_are_measured_beside_a_case_of_ranks_on_the_gpus_that_it_le
     measured = bench.run(rounds=2, gpus=FOUR)
     assert failures(measured) == {}
     assert good(measured) == {f"b.{name}": 2 for name in (spare, same, "cudatime_pair", "cudatime_all")}
-    cards = {name: {facts["gpu_uuid"] for each, facts in bench.kept if each.name == name} for name in good(measured)}
+    cards = {name: {facts["gpu_uuid"] for round, facts in bench.kept if round.name == name} for name in good(measured)}
     assert cards == {
         f"b.{spare}": {of[spare].uuid},
         f"b.{same}": {of[same].uuid},
         "b.cudatime_pair": {pair[0].uuid},
         "b.cudatime_all": {FOUR[0].uuid},
     }
-    rounds = {name: [each for each in measured.rounds if each.name == name] for name in good(measured)}
+    rounds = {name: [round for round in measured.rounds if round.name == name] for name in good(measured)}
     ends = max(map(end, rounds["b.cudatime_all"]))
-    assert all(each.started_at >= ends for name, own in rounds.items() if "all" not in name for each in own)
+    assert all(round.started_at >= ends for name, own in rounds.items() if "all" not in name for round in own)
     assert not any(overlap(one, other) for one in rounds[f"b.{same}"] for other in rounds["b.cudatime_pair"])
-    beside = {name: {each.facts.get("beside", 1) for each in own} for name, own in rounds.items()}
+    beside = {name: {round.facts.get("beside", 1) for round in own} for name, own in rounds.items()}
     assert beside == {"b.cudatime_all": {1}, "b.cudatime_pair": {3}, f"b.{spare}": {3}, f"b.{same}": {2}}
 
 

@@ -100,7 +100,7 @@ def run(
 
 def test_the_first_good_round_of_a_side_takes_the_counters_along(monkeypatch: pytest.MonkeyPatch) -> None:
     measured, kept = run(monkeypatch, Visits([benchmark("a"), benchmark("b")], frozenset({("head", 0)})))
-    carried = [(each.side, each.name, each.order) for each in measured.rounds if "launches" in each.values]
+    carried = [(round.side, round.name, round.order) for round in measured.rounds if "launches" in round.values]
     assert sorted(carried) == [("base", "a", 0), ("base", "b", 0), ("head", "a", 1), ("head", "b", 1)]
     assert kept == measured.rounds, "what is stored has them too"
     assert measured.of("head")[0].values == {}
@@ -117,8 +117,8 @@ def test_several_gpus_are_refused_before_any_visit(monkeypatch: pytest.MonkeyPat
     measured, _ = run(monkeypatch, visits)
     assert {name for _, name, _ in visits.visited} == {"one", "odd"}
     assert visits.cached == []
-    refused = [each for each in measured.rounds if each.name == "two"]
-    assert [(each.side, each.failure) for each in refused] == [
+    refused = [round for round in measured.rounds if round.name == "two"]
+    assert [(round.side, round.failure) for round in refused] == [
         (side, Failure("skipped", "needs 2 GPUs: one is used; name more with --gpus")) for side in ("base", "head")
     ]
     assert len(measured.warnings) == 1
@@ -132,7 +132,7 @@ def test_what_no_benchmark_covers_is_not_measured(monkeypatch: pytest.MonkeyPatc
     assert (measured.unaffected, measured.rounds, visits.visited) == (True, [], [])
     assert measured.warnings[0].startswith("1 of 2 benchmarks declare no `covers`")
     measured, _ = run(monkeypatch, visits, Selection(changed=("lib/soft/k.cu",)))
-    assert (measured.unaffected, {each.name for each in measured.rounds}) == (False, {"soft"})
+    assert (measured.unaffected, {round.name for round in measured.rounds}) == (False, {"soft"})
 
 
 def test_a_name_that_matches_nothing_is_an_error_whatever_was_changed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,15 +23,15 @@ SOON_S = 10.0
 
 @pytest.fixture
 def interrupt() -> Iterator[Interrupt]:
-    found = Interrupt()
-    yield found
-    found.close()
+    interrupted = Interrupt()
+    yield interrupted
+    interrupted.close()
 
 
 @pytest.fixture
 def pool() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(8) as found:
-        yield found
+    with ThreadPoolExecutor(8) as thread_pool_executor:
+        yield thread_pool_executor
 
 
 def tasks(*names: str) -> list[Task]:
@@ -46,16 +46,16 @@ def test_what_is_alone_comes_last_and_at_a_stretch() -> None:
         TurnStep([two]),
         TurnStep([quiet, other], alone=True),
     ]
-    assert [turns.beside(each, LANES[0]) for each in (one, quiet)] == [2, 1]
+    assert [turns.beside(task, LANES[0]) for task in (one, quiet)] == [2, 1]
 
 
 def test_how_many_gpus_measure_is_counted_without_what_waits_for_them() -> None:
     (task,) = tasks("one")
     (a, b, c, d), pair = LANES, (*LANES[0], *LANES[1])
     turns = Turns([pair, a, b, c, d])
-    assert [turns.beside(task, each) for each in (pair, a, c)] == [4, 4, 4]
-    assert [Turns([pair, c]).beside(task, each) for each in (pair, c)] == [3, 3]
-    assert [Turns([pair, a]).beside(task, each) for each in (pair, a)] == [1, 1], "one after the other"
+    assert [turns.beside(task, gpus) for gpus in (pair, a, c)] == [4, 4, 4]
+    assert [Turns([pair, c]).beside(task, gpus) for gpus in (pair, c)] == [3, 3]
+    assert [Turns([pair, a]).beside(task, gpus) for gpus in (pair, a)] == [1, 1], "one after the other"
     assert Turns().beside(task, ()) == 1
 
 
@@ -97,8 +97,8 @@ def test_who_waits_to_be_alone_goes_ahead_of_the_next_step_of_all_others(
             lanes.append(pool.submit(begins))
             order.append("a step")
         order.append("the next step")
-    for each in lanes:
-        each.result(SOON_S)
+    for future in lanes:
+        future.result(SOON_S)
     assert order[0] == "a step"
     assert set(order[1:3]) == {"alone", "alone too"}
     assert set(order[3:]) == {"the next step", "another lane"}
@@ -120,8 +120,8 @@ def test_nothing_is_beside_what_is_alone(interrupt: Interrupt, pool: ThreadPoolE
                         met.append((alone, len(at_work)))
                         at_work.remove(number)
 
-    for each in [pool.submit(lane, number) for number in range(4)]:
-        each.result(SOON_S)
+    for future in [pool.submit(lane, number) for number in range(4)]:
+        future.result(SOON_S)
     assert {beside for alone, beside in met if alone} == {1}
     assert max(beside for alone, beside in met if not alone) > 1
     assert len(met) == 4 * 50 * 3 * 2

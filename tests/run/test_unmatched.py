@@ -43,7 +43,7 @@ def test_names_and_tags(selection: Selection, said: list[str]) -> None:
 def test_patterns_of_settings(setting: str) -> None:
     by_name = setting.endswith("thresholds")
     patterns: Any = [r"ops\.", r"opps\."]
-    given: dict[str, Any] = {setting: {each: {"time": 0.1} for each in patterns} if by_name else tuple(patterns)}
+    given: dict[str, Any] = {setting: {pattern: {"time": 0.1} for pattern in patterns} if by_name else tuple(patterns)}
     settings = replace(SETTINGS, **given)
     (said,) = unmatched(SUITE, Selection(), settings)
     assert said.startswith(f'"{setting}" has {patterns[1]!r}, which matches no benchmark')
@@ -59,7 +59,7 @@ def test_what_covers_no_file_is_measured_and_said() -> None:
     suite = [*SUITE, declaring("slip", covers=["lib/sofmax/"]), declaring("module", covers="lib.softmax")]
     files = frozenset({"lib/softmax/k.cu", "lib/io.py", "README"})
     selection = Selection(changed=("README",), files=files)
-    assert [each.name for each in select(suite, selection)] == ["slip", "module"], (
+    assert [case.name for case in select(suite, selection)] == ["slip", "module"], (
         "nobody knows whether they are affected"
     )
     near = "; near it: lib/softmax/, lib/softmax/k.cu"
@@ -71,7 +71,9 @@ def test_what_covers_no_file_is_measured_and_said() -> None:
 
 
 def test_nothing_matches_says_where_and_what_is_near() -> None:
-    error = nothing_matches(Selection(("sofmax", "time_laod")), "searched in b", [each.name for each in SUITE])
+    error = nothing_matches(
+        Selection(("sofmax", "time_laod")), "searched in b", [benchmark.name for benchmark in SUITE]
+    )
     assert (error.what, error.why) == ("no benchmark matches 'sofmax' or 'time_laod'", "searched in b")
     assert error.fix == "did you mean ops.Softmax.time_fwd or io.time_load? regress list has all names"
     assert nothing_matches(Selection((), ("core",)), "searched in b", ()).fix == "regress list"

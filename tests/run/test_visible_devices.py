@@ -37,8 +37,8 @@ class OlderDriver:
         device._obj.value = ordinal
         return 0
 
-    def cuDeviceGetUuid(self, found: Any, device: Any) -> int:
-        found[:] = uuid.UUID(self._uuids[device.value]).bytes
+    def cuDeviceGetUuid(self, buffer: Any, device: Any) -> int:
+        buffer[:] = uuid.UUID(self._uuids[device.value]).bytes
         return 0
 
     def cuDeviceGetName(self, name: Any, size: int, device: Any) -> int:
@@ -65,8 +65,8 @@ class Driver(OlderDriver):
         super().__init__(*uuids, init=init)
         self._slices = slices or uuids
 
-    def cuDeviceGetUuid_v2(self, found: Any, device: Any) -> int:
-        found[:] = uuid.UUID(self._slices[device.value]).bytes
+    def cuDeviceGetUuid_v2(self, buffer: Any, device: Any) -> int:
+        buffer[:] = uuid.UUID(self._slices[device.value]).bytes
         return 0
 
 
@@ -88,10 +88,10 @@ def load(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_of_two_devices_the_first_that_is_shown_is_measured(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", f"GPU-{SECOND},GPU-{FIRST}")
     load(Driver(SECOND, FIRST))  # as the driver shows them then
-    found = facts(choose("auto"))
-    assert found["gpu_uuid"] == f"GPU-{SECOND}"
-    assert found["CUDA_VISIBLE_DEVICES"] == f"GPU-{SECOND},GPU-{FIRST}"
-    assert "no_device" not in found
+    known = facts(choose("auto"))
+    assert known["gpu_uuid"] == f"GPU-{SECOND}"
+    assert known["CUDA_VISIBLE_DEVICES"] == f"GPU-{SECOND},GPU-{FIRST}"
+    assert "no_device" not in known
 
 
 def test_a_slice_of_a_device_is_known_by_its_own_name(load: Any) -> None:
@@ -135,7 +135,7 @@ import os
 def track_as_it_is(): return os.environ["CUDA_VISIBLE_DEVICES"] == {value!r} and 1.0 or 0.0
 """)
     measured = bench.run(rounds=1)
-    assert [each.values["value"].value for each in measured.rounds] == [1.0]
+    assert [round.values["value"].value for round in measured.rounds] == [1.0]
     assert bench.kept[0][1]["CUDA_VISIBLE_DEVICES"] == value
 
 

@@ -74,7 +74,7 @@ def test_more_launches_show_a_time_of_the_device_that_is_between_them() -> None:
 
 
 def profiles(*calls_s: float) -> list[SideTrace]:
-    return [SideTrace(Path(), Timeline(0.0, each)) for each in calls_s]
+    return [SideTrace(Path(), Timeline(0.0, end_s)) for end_s in calls_s]
 
 
 def test_a_time_of_the_host_is_shown_where_the_sides_do_not_overlap() -> None:
@@ -107,7 +107,7 @@ def test_acceptance_wants_the_planted_cause_first() -> None:
 
     said = document(replace(explain(), explained=explain().explained[:1]))
     assert explanation().causes[0].kind == "fusion"
-    planted = {each.name: row(each, said).passed for each in PLANTED}
+    planted = {case.name: row(case, said).passed for case in PLANTED}
     assert planted == {"fusion": True, "dtype": False, "wait": False, "host": False, "tf32": False, "nothing": False}
     none = said | {"explained": [], "exit_code": 5}
-    assert [each.name for each in PLANTED if row(each, none).passed] == ["nothing"]
+    assert [case.name for case in PLANTED if row(case, none).passed] == ["nothing"]

@@ -29,14 +29,14 @@ def at(seconds: float) -> Summary:
     return Summary(seconds, seconds, seconds, 0.95, 5)
 
 
-def numbers(found: Throughput | None) -> list[Any]:
-    assert found is not None
-    return list(dataclasses.astuple(found))
+def numbers(rates: Throughput | None) -> list[Any]:
+    assert rates is not None
+    return list(dataclasses.astuple(rates))
 
 
 def test_work_over_time_and_over_the_ceilings() -> None:
-    found = throughput(2e-3, Work(2.8e9, 8e11, "bfloat16"), CEILINGS)
-    assert numbers(found) == pytest.approx([1.4e12, 4e14, 0.5, 0.5])
+    rates = throughput(2e-3, Work(2.8e9, 8e11, "bfloat16"), CEILINGS)
+    assert numbers(rates) == pytest.approx([1.4e12, 4e14, 0.5, 0.5])
     assert throughput(2.0, Work(None, 8.0, "float16"), CEILINGS) == Throughput(flops_per_s=4.0)
     assert throughput(2.0, Work(8.0, None, ""), Ceilings()) == Throughput(bytes_per_s=4.0)
 
@@ -107,9 +107,9 @@ def test_rates_of_a_side() -> None:
 def test_what_ranks_move_is_held_against_a_copy_between_devices() -> None:
     ceilings = dataclasses.replace(CEILINGS, peer_bytes_s=4e11)
     rates = Rates.of([visited(bytes=1e11, ranks=2)], {"b.f": benchmark()}, ceilings)
-    found = rates.of_time(Case("b.f"), METRICS["gpu_time"], at(0.5))
-    assert found is not None
-    assert (found.bytes_per_s, found.share_of_copy) == (2e11, 0.5)
+    of_time = rates.of_time(Case("b.f"), METRICS["gpu_time"], at(0.5))
+    assert of_time is not None
+    assert (of_time.bytes_per_s, of_time.share_of_copy) == (2e11, 0.5)
     alone = Rates.of([visited(bytes=1e11, ranks=2)], {"b.f": benchmark()}, CEILINGS)
     nothing = alone.of_time(Case("b.f"), METRICS["gpu_time"], at(0.5))
     assert nothing is not None

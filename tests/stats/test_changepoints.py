@@ -74,9 +74,9 @@ def test_gaps_count_as_places_and_change_nothing_else(seed: int, data: st.DataOb
         at = data.draw(st.integers(0, len(values)))
         values.insert(at, data.draw(gap))
         marks.insert(at, -1)
-    found = changepoints(values)
-    assert [marks[step.index] for step in found] == [step.index for step in expected]
-    assert [step.ratio for step in found] == [step.ratio for step in expected]
+    steps = changepoints(values)
+    assert [marks[step.index] for step in steps] == [step.index for step in expected]
+    assert [step.ratio for step in steps] == [step.ratio for step in expected]
 
 
 def test_a_step_is_sized_with_its_interval() -> None:
@@ -89,11 +89,11 @@ def test_a_step_is_sized_with_its_interval() -> None:
 
 
 def test_the_interval_holds_the_true_ratio_and_the_range_the_true_place_as_often_as_they_say() -> None:
-    found = [step for seed in range(300) for step in changepoints(series(seed, (50, 1.0), (50, 1.06), noise=0.025))]
-    assert len(found) > 290
-    assert sum(step.low <= 1.06 <= step.high for step in found) / len(found) > 0.88
-    assert sum(step.earliest <= 50 <= step.latest for step in found) / len(found) > 0.93
-    assert sum(step.index == 50 for step in found) / len(found) < 0.8  # so the range says something
+    steps = [step for seed in range(300) for step in changepoints(series(seed, (50, 1.0), (50, 1.06), noise=0.025))]
+    assert len(steps) > 290
+    assert sum(step.low <= 1.06 <= step.high for step in steps) / len(steps) > 0.88
+    assert sum(step.earliest <= 50 <= step.latest for step in steps) / len(steps) > 0.93
+    assert sum(step.index == 50 for step in steps) / len(steps) < 0.8  # so the range says something
 
 
 @settings(max_examples=30)
@@ -123,9 +123,9 @@ def test_noise_that_follows_itself_around_one_step_has_that_step_alone() -> None
         for place in range(120):
             deviation = 0.5 * deviation + math.sqrt(0.75) * 0.01 * draw.normal()
             values.append(1e-3 * (1.1 if place >= 60 else 1.0) * math.exp(deviation))
-        found = changepoints(values, 0.02)
-        assert any(abs(step.index - 60) <= 2 for step in found)
-        alone += len(found) == 1
+        steps = changepoints(values, 0.02)
+        assert any(abs(step.index - 60) <= 2 for step in steps)
+        alone += len(steps) == 1
     assert alone >= 19
 
 
@@ -180,12 +180,12 @@ def test_too_little_says_nothing(values: list[float | None]) -> None:
 @pytest.mark.parametrize(("before", "after"), [(3, 3), (4, 4), (3, 9), (6, 5)])
 def test_a_clear_step_is_seen_in_a_short_series(before: int, after: int) -> None:
     """A few commits are all that there are at first, and a step in their middle must not pass for their noise."""
-    found = [places(series(seed, (before, 1.0), (after, 1.2), noise=0.003), 0.05) for seed in range(100)]
-    assert found.count([before]) == 100
+    runs = [places(series(seed, (before, 1.0), (after, 1.2), noise=0.003), 0.05) for seed in range(100)]
+    assert runs.count([before]) == 100
     quiet = [places(series(seed, (before + after, 1.0), noise=0.01), 0.05) for seed in range(500)]
     assert quiet.count([]) == 500
 
 
 def test_two_clear_steps_are_seen_in_a_short_series() -> None:
-    found = [places(series(seed, (4, 1.0), (4, 1.3), (4, 1.0), noise=0.003), 0.05) for seed in range(100)]
-    assert found.count([4, 8]) == 100
+    runs = [places(series(seed, (4, 1.0), (4, 1.3), (4, 1.0), noise=0.003), 0.05) for seed in range(100)]
+    assert runs.count([4, 8]) == 100

@@ -11,12 +11,12 @@ ps = st.lists(st.floats(0, 1), max_size=12)
 
 def rejected_step_by_step(values: list[float], alpha: float) -> set[int]:
     """Holm's procedure as it is described: from the smallest p on, stop at the first above alpha / (those left)."""
-    found: set[int] = set()
-    for index in sorted(range(len(values)), key=lambda each: values[each]):
-        if values[index] * (len(values) - len(found)) > alpha:
+    rejected: set[int] = set()
+    for index in sorted(range(len(values)), key=lambda place: values[place]):
+        if values[index] * (len(values) - len(rejected)) > alpha:
             break
-        found.add(index)
-    return found
+        rejected.add(index)
+    return rejected
 
 
 def test_the_known_example() -> None:

@@ -53,9 +53,9 @@ lengths = st.lists(st.integers(6, 25), min_size=1, max_size=5)
 def test_costs_hardly_more_than_the_best_of_all_segmentations(seed: int, sizes: list[int], jump: float) -> None:
     values = levels(np.random.default_rng(seed), sizes, jump)
     penalty = 10 * math.log(len(values))
-    found, best = segment(values, penalty, LEAST), optimal(values, penalty, LEAST)
-    assert cost(values, best, penalty) <= cost(values, found, penalty) + 1e-6
-    assert cost(values, found, penalty) <= cost(values, best, penalty) + 0.5 * penalty
+    places, best = segment(values, penalty, LEAST), optimal(values, penalty, LEAST)
+    assert cost(values, best, penalty) <= cost(values, places, penalty) + 1e-6
+    assert cost(values, places, penalty) <= cost(values, best, penalty) + 0.5 * penalty
 
 
 @settings(deadline=None)

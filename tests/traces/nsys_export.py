@@ -26,7 +26,7 @@ NVTX_EVENTS: start! end eventType! rangeId category color text globalTid endGlob
 """Columns of each table; with a mark those that are never NULL."""
 SCHEMA = {
     name: columns.split()
-    for name, columns in (each.split(":") for each in re.split(r"\n(?=\w)", TABLES) if each.strip())
+    for name, columns in (word.split(":") for word in re.split(r"\n(?=\w)", TABLES) if word.strip())
 }
 TID = (5 << 24 | 99) << 24 | 101
 """Of thread 101 of process 99 on machine 5, as the export numbers them."""

@@ -40,13 +40,13 @@ def timeline(
     api_calls: Sequence[ApiCall] = (),
 ) -> Timeline:
     """Of that span, or as long as its work takes; columns in the order of their starts."""
-    end_s = max((each.end_s for each in (*launches, *copies)), default=0.0) if span_us is None else span_us * US
+    end_s = max((piece.end_s for piece in (*launches, *copies)), default=0.0) if span_us is None else span_us * US
     return Timeline(
         0.0,
         end_s,
         calls,
-        launches=tuple(sorted(launches, key=lambda each: each.start_s)),
-        copies=tuple(sorted(copies, key=lambda each: each.start_s)),
+        launches=tuple(sorted(launches, key=lambda work: work.start_s)),
+        copies=tuple(sorted(copies, key=lambda work: work.start_s)),
         syncs=tuple(syncs),
         api_calls=tuple(api_calls),
     )
@@ -55,13 +55,18 @@ def timeline(
 def in_turn(*kernels: Launch, span_us: float | None = None, copies: Sequence[Copy] = (), calls: int = 1) -> Timeline:
     """Kernels one after the other without gaps, however they say they start."""
     at, placed = 0.0, []
-    for each in kernels:
+    for launch in kernels:
         placed.append(
             Launch(
-                each.name, at, each.duration_s, operators=each.operators, shapes=each.shapes, registers=each.registers
+                launch.name,
+                at,
+                launch.duration_s,
+                operators=launch.operators,
+                shapes=launch.shapes,
+                registers=launch.registers,
             )
         )
-        at += each.duration_s
+        at += launch.duration_s
     return timeline(placed, copies, span_us=span_us, calls=calls)
 
 

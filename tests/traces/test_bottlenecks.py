@@ -48,12 +48,12 @@ GEMM, NORM, ODD = (Kernel(name, 10, 0.9) for name in ("sm90_xmma_gemm", "layer_n
     ],
 )
 def test_what_binds_it(changes: dict[str, object], bound: str, evidence: str) -> None:
-    (found,) = bottlenecks([replace(PLAIN, **changes)], LIMITS)  # type: ignore[arg-type]
-    assert found.bound == bound
-    assert evidence in found.evidence
-    assert found.advice == ADVICE[bound]
+    (bottleneck,) = bottlenecks([replace(PLAIN, **changes)], LIMITS)  # type: ignore[arg-type]
+    assert bottleneck.bound == bound
+    assert evidence in bottleneck.evidence
+    assert bottleneck.advice == ADVICE[bound]
 
 
 def test_the_largest_come_first() -> None:
     operations = [replace(PLAIN, operation=f"op{n}", self_s=float(n)) for n in range(8)]
-    assert [each.operation for each in bottlenecks(operations, {})] == ["op7", "op6", "op5", "op4", "op3"]
+    assert [bottleneck.operation for bottleneck in bottlenecks(operations, {})] == ["op7", "op6", "op5", "op4", "op3"]

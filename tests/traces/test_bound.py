@@ -33,15 +33,15 @@ BUSY = totals(timeline([launch("k", 0, 90)], span_us=100))
     ],
 )
 def test_declared_work_over_the_ceilings(throughput: Throughput | None, kind: str, share: float | None) -> None:
-    found = of_call(BUSY, throughput)
-    assert (found.kind, found.share) == (kind, share)
-    assert found.advice
+    bound = of_call(BUSY, throughput)
+    assert (bound.kind, bound.share) == (kind, share)
+    assert bound.advice
 
 
 def test_a_device_that_mostly_waits_is_bound_by_launching() -> None:
     idle = timeline([launch("k", 0, 30)], span_us=100)
-    found = of_call(totals(idle), Throughput(share_of_copy=0.9))
-    assert (found.kind, found.share, found.advice) == ("launch-bound", near(0.7), FEWER_LAUNCHES)
+    bound = of_call(totals(idle), Throughput(share_of_copy=0.9))
+    assert (bound.kind, bound.share, bound.advice) == ("launch-bound", near(0.7), FEWER_LAUNCHES)
     waiting = timeline([launch("k", 0, 30)], syncs=[Sync("cudaStreamSynchronize", 0.0, 30 * US)], span_us=100)
     assert of_call(totals(waiting)).advice == NO_WAITING
 

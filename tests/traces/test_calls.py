@@ -40,6 +40,6 @@ def test_a_call_without_a_pause_has_no_idle_time() -> None:
 
 def test_components_share_the_busy_time() -> None:
     parts = of_components([told("linear_fp32"), told("linear_bf16")])
-    shares = [each.share or 0.0 for each in parts]
+    shares = [profile.share or 0.0 for profile in parts]
     assert abs(sum(shares) - 1) < 1e-9
     assert shares[0] > shares[1] > 0

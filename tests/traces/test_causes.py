@@ -18,9 +18,9 @@ def causes(base: Timeline, head: Timeline) -> list[Cause]:
     return list(explain(base, head, 0.05).causes)
 
 
-def only(found: list[Cause], kind: str, confidence: str) -> str:
-    assert [(each.kind, each.confidence) for each in found] == [(kind, confidence)]
-    return found[0].text
+def only(every: list[Cause], kind: str, confidence: str) -> str:
+    assert [(cause.kind, cause.confidence) for cause in every] == [(kind, confidence)]
+    return every[0].text
 
 
 def test_an_added_memset() -> None:
@@ -58,8 +58,8 @@ def test_a_hidden_synchronize() -> None:
     base = timeline([launch("k", 0, 10)], span_us=12)
     text = only(causes(base, waits(launch("k", 0, 10), small=True, span_us=40)), "synchronization", "high")
     assert text == "the host waits for the device once a call more, for a copy of 4 B to the host in aten::item"
-    found = causes(base, waits(launch("k", 0, 10), small=False, span_us=40))
-    assert ("synchronization", "medium") in {(each.kind, each.confidence) for each in found}
+    told = causes(base, waits(launch("k", 0, 10), small=False, span_us=40))
+    assert ("synchronization", "medium") in {(cause.kind, cause.confidence) for cause in told}
 
 
 def test_tf32_switched_off() -> None:
@@ -106,11 +106,11 @@ def test_more_launches_of_one_kernel() -> None:
 def test_all_kernels_slower_alike() -> None:
     base = in_turn(launch("a", 0, 10), launch("b", 0, 20), launch("c", 0, 30))
     head = in_turn(launch("a", 0, 12), launch("b", 0, 24), launch("c", 0, 36))
-    found = causes(base, head)
-    assert [each.kind for each in found] == ["clock"]
-    assert "all 3 kernels changed by the same +20.0 %" in found[0].text
+    told = causes(base, head)
+    assert [cause.kind for cause in told] == ["clock"]
+    assert "all 3 kernels changed by the same +20.0 %" in told[0].text
     more = in_turn(*(launch(name, 0, us, "aten::add", "[12]") for name, us in (("a", 12), ("b", 24), ("c", 36))))
-    assert [each.kind for each in causes(base, more)] == ["slower kernel"]  # more to do, not another clock
+    assert [cause.kind for cause in causes(base, more)] == ["slower kernel"]  # more to do, not another clock
 
 
 def test_overhead_of_the_host_alone() -> None:

@@ -43,25 +43,31 @@ CALL = [
 
 
 def test_a_kernel_has_its_launch_and_the_operators_it_was_launched_in(tmp_path: Path) -> None:
-    found = chrome.read(write_trace(tmp_path / "t.json.gz", CALL, deviceProperties=[{"id": 0, "name": "NVIDIA H200"}]))
-    (launch,) = found.launches
+    timeline = chrome.read(
+        write_trace(tmp_path / "t.json.gz", CALL, deviceProperties=[{"id": 0, "name": "NVIDIA H200"}])
+    )
+    (launch,) = timeline.launches
     assert (launch.name, launch.grid, launch.block, launch.registers) == ("sgemm<4>", (4, 2, 1), (128, 1, 1), 96)
     assert (launch.shared_bytes, launch.occupancy, launch.stream, launch.correlation) == (1024, 0.25, 7, 7)
     assert launch.operators == ("aten::linear", "aten::addmm")
     assert launch.shapes == "[8, 16], [4, 16]"
     assert (launch.start_s, launch.duration_s) == pytest.approx((40 * US, 20 * US), abs=1e-9)
-    assert found.device == "NVIDIA H200"
+    assert timeline.device == "NVIDIA H200"
 
 
 def test_copies_memsets_and_waits(tmp_path: Path) -> None:
-    found = chrome.read(write_trace(tmp_path / "t.json", CALL))
-    memset, copy = found.copies
+    timeline = chrome.read(write_trace(tmp_path / "t.json", CALL))
+    memset, copy = timeline.copies
     assert (memset.kind, memset.bytes, memset.operators) == ("memset", 512, ())
     assert (copy.kind, copy.bytes, copy.operators) == ("device to host", 4, ("aten::item",))
-    (wait,) = found.syncs
+    (wait,) = timeline.syncs
     assert (wait.name, wait.operators) == ("cudaStreamSynchronize", ("aten::item",))
-    assert [each.name for each in found.api_calls] == ["cudaLaunchKernel", "cudaMemcpyAsync", "cudaStreamSynchronize"]
-    assert [(each.name, each.thread) for each in found.ranges] == [("call", 1)]
+    assert [call.name for call in timeline.api_calls] == [
+        "cudaLaunchKernel",
+        "cudaMemcpyAsync",
+        "cudaStreamSynchronize",
+    ]
+    assert [(span.name, span.thread) for span in timeline.ranges] == [("call", 1)]
 
 
 def test_operators_of_threads_do_not_nest_in_each_other(tmp_path: Path) -> None:
@@ -71,9 +77,14 @@ def test_operators_of_threads_do_not_nest_in_each_other(tmp_path: Path) -> None:
         event("cpu_op", "inner", 0, 50, {"External id": 3}, tid=1),
         event("cpu_op", "next", 100, 5, {"External id": 4}, tid=1),
     ]
-    found = chrome.read(write_trace(tmp_path / "t.json", events))
-    assert [each.path for each in found.operators] == [("outer",), ("outer", "inner"), ("elsewhere",), ("next",)]
-    assert found.gaps_in_record == ("no device work was recorded",)
+    timeline = chrome.read(write_trace(tmp_path / "t.json", events))
+    assert [operator.path for operator in timeline.operators] == [
+        ("outer",),
+        ("outer", "inner"),
+        ("elsewhere",),
+        ("next",),
+    ]
+    assert timeline.gaps_in_record == ("no device work was recorded",)
 
 
 def test_what_torch_records_on_the_host_is_read(tmp_path: Path) -> None:
@@ -87,20 +98,20 @@ def test_what_torch_records_on_the_host_is_read(tmp_path: Path) -> None:
             with torch.profiler.record_function("regress.call"):
                 torch.nn.functional.layer_norm(x, (16,), weight)
     run.export_chrome_trace(str(path))
-    found = between(chrome.read(path), "regress.call")
-    assert found.calls == 3
-    outermost = [each for each in found.operators if len(each.path) == 1]
-    assert [each.name for each in outermost] == ["aten::layer_norm"] * 3
+    timeline = between(chrome.read(path), "regress.call")
+    assert timeline.calls == 3
+    outermost = [operator for operator in timeline.operators if len(operator.path) == 1]
+    assert [operator.name for operator in outermost] == ["aten::layer_norm"] * 3
     assert (outermost[0].shapes, outermost[0].dtypes) == ("[8, 16], [16]", "float, float")
-    assert ("aten::layer_norm", "aten::native_layer_norm") in {each.path for each in found.operators}
-    assert found.allocations
-    assert not any(each.on_device for each in found.allocations)
+    assert ("aten::layer_norm", "aten::native_layer_norm") in {operator.path for operator in timeline.operators}
+    assert timeline.allocations
+    assert not any(allocation.on_device for allocation in timeline.allocations)
 
 
 def test_a_bare_nan_is_no_reason_to_refuse_a_trace(tmp_path: Path) -> None:
     path = write_trace(tmp_path / "t.json", CALL)
     path.write_text(path.read_text().replace('"bytes": 512', '"bytes": 512, "memory bandwidth (GB/s)": NaN'))
-    assert [each.bytes for each in chrome.read(path).copies] == [512, 4]
+    assert [copy.bytes for copy in chrome.read(path).copies] == [512, 4]
 
 
 def test_a_trace_may_be_the_bare_list_of_events(tmp_path: Path) -> None:

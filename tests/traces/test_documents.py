@@ -29,9 +29,9 @@ def test_an_export_fulfils_its_schema(sample: Path) -> None:
 
 
 def test_what_was_written_is_read(sample: Path, tmp_path: Path) -> None:
-    found = read(sample)
-    write(found, tmp_path / "again.json")
-    assert read(tmp_path / "again.json") == found
+    profile = read(sample)
+    write(profile, tmp_path / "again.json")
+    assert read(tmp_path / "again.json") == profile
     assert (tmp_path / "again.json").read_text() == sample.read_text()
 
 

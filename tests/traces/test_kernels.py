@@ -15,8 +15,13 @@ THRESHOLD = 0.05
 
 def told(diffs: tuple[KernelDiff, ...]) -> set[tuple[str | None, str | None, str, str]]:
     return {
-        (each.base.name if each.base else None, each.head.name if each.head else None, each.matched, each.kind)
-        for each in diffs
+        (
+            kernel.base.name if kernel.base else None,
+            kernel.head.name if kernel.head else None,
+            kernel.matched,
+            kernel.kind,
+        )
+        for kernel in diffs
     }
 
 
@@ -88,7 +93,7 @@ def test_copies_match_by_name_alone() -> None:
 def test_the_largest_difference_comes_first_whichever_way_it_goes() -> None:
     base = in_turn(launch("a", 0, 50), launch("b", 0, 10), launch("c", 0, 10))
     head = in_turn(launch("a", 0, 10), launch("b", 0, 11), launch("c", 0, 30))
-    assert [each.head.name for each in kernel_diffs(base, head, THRESHOLD) if each.head] == ["a", "c", "b"]
+    assert [kernel.head.name for kernel in kernel_diffs(base, head, THRESHOLD) if kernel.head] == ["a", "c", "b"]
 
 
 # -- where the difference went -------------------------------------------------------------------------------------------
@@ -103,17 +108,21 @@ def test_the_parts_of_a_difference() -> None:
         span_us=60,
         calls=2,
     )
-    found = explain(base, head, THRESHOLD)
-    assert (found.base_s, found.head_s) == (near(10 * US), near(30 * US))
-    assert (found.kernels_s, found.copies_s, found.idle_s) == (near(10 * US), near(1 * US), near(14 * US))
-    assert found.unexplained_s == near(-5 * US)  # what ran side by side is in the span once
-    assert found.syncs == (0, 0.5)
+    explanation = explain(base, head, THRESHOLD)
+    assert (explanation.base_s, explanation.head_s) == (near(10 * US), near(30 * US))
+    assert (explanation.kernels_s, explanation.copies_s, explanation.idle_s) == (
+        near(10 * US),
+        near(1 * US),
+        near(14 * US),
+    )
+    assert explanation.unexplained_s == near(-5 * US)  # what ran side by side is in the span once
+    assert explanation.syncs == (0, 0.5)
 
 
 def test_what_a_record_lacks_is_said() -> None:
     base = replace(timeline([launch("a", 0, 10)]), device="H100", gaps_in_record=("no operators were recorded",))
-    found = explain(base, replace(base, device="H200", gaps_in_record=()), THRESHOLD)
-    assert found.warnings == (
+    explanation = explain(base, replace(base, device="H200", gaps_in_record=()), THRESHOLD)
+    assert explanation.warnings == (
         "base: no operators were recorded",
         "base ran on H100 and head on H200: their times do not compare",
     )
@@ -124,28 +133,28 @@ def test_what_a_record_lacks_is_said() -> None:
 
 @given(timelines(), timelines())
 def test_the_parts_add_up(base: Timeline, head: Timeline) -> None:
-    found = explain(base, head, THRESHOLD)
-    parts = found.kernels_s + found.copies_s + found.idle_s + found.unexplained_s
-    assert parts == pytest.approx(found.difference_s, abs=1e-15)
-    assert sum(each.difference_s for each in found.kernels) == pytest.approx(found.kernels_s, abs=1e-12)
-    assert sum(each.difference_s for each in found.copies) == pytest.approx(found.copies_s, abs=1e-12)
+    explanation = explain(base, head, THRESHOLD)
+    parts = explanation.kernels_s + explanation.copies_s + explanation.idle_s + explanation.unexplained_s
+    assert parts == pytest.approx(explanation.difference_s, abs=1e-15)
+    assert sum(kernel.difference_s for kernel in explanation.kernels) == pytest.approx(explanation.kernels_s, abs=1e-12)
+    assert sum(kernel.difference_s for kernel in explanation.copies) == pytest.approx(explanation.copies_s, abs=1e-12)
 
 
 @given(timelines(), timelines())
 def test_each_kernel_is_in_one_row(base: Timeline, head: Timeline) -> None:
-    found = kernel_diffs(base, head, THRESHOLD)
-    for whole, uses in ((base, [each.base for each in found]), (head, [each.head for each in found])):
+    diffs = kernel_diffs(base, head, THRESHOLD)
+    for whole, uses in ((base, [kernel.base for kernel in diffs]), (head, [kernel.head for kernel in diffs])):
         names = [use.name for use in uses if use is not None]
-        assert sorted(names) == sorted({each.name for each in whole.launches})
+        assert sorted(names) == sorted({work.name for work in whole.launches})
 
 
 @given(timelines())
 def test_nothing_differs_from_itself(whole: Timeline) -> None:
-    found = explain(whole, whole, THRESHOLD)
-    assert {each.kind for each in (*found.kernels, *found.copies)} <= {"same"}
-    assert {each.matched for each in (*found.kernels, *found.copies)} <= {"name"}
-    assert (found.difference_s, found.kernels_s, found.copies_s, found.idle_s) == (0, 0, 0, 0)
-    assert found.causes == ()
+    explanation = explain(whole, whole, THRESHOLD)
+    assert {kernel.kind for kernel in (*explanation.kernels, *explanation.copies)} <= {"same"}
+    assert {kernel.matched for kernel in (*explanation.kernels, *explanation.copies)} <= {"name"}
+    assert (explanation.difference_s, explanation.kernels_s, explanation.copies_s, explanation.idle_s) == (0, 0, 0, 0)
+    assert explanation.causes == ()
 
 
 OPPOSITES = {
@@ -166,6 +175,6 @@ def test_the_sides_in_each_others_place(base: Timeline, head: Timeline) -> None:
     expected = {(head, base, matched, OPPOSITES.get(kind, kind)) for base, head, matched, kind in told(there.kernels)}
     assert told(back.kernels) == expected
     if there.difference_s and there.kernels_s + there.copies_s:
-        assert [(each.kind, each.confidence) for each in back.causes] == [
-            (each.kind, each.confidence) for each in there.causes
+        assert [(cause.kind, cause.confidence) for cause in back.causes] == [
+            (cause.kind, cause.confidence) for cause in there.causes
         ]

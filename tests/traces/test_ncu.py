@@ -81,7 +81,7 @@ def raw(*kernels: dict[str, tuple[str, str]]) -> str:
     names = tuple(kernels[0])
     units = tuple(unit for unit, _ in kernels[0].values())
     rows = [
-        line((str(index), *PLACE[1:], *(value for _, value in each.values()))) for index, each in enumerate(kernels)
+        line((str(index), *PLACE[1:], *(value for _, value in kernel.values()))) for index, kernel in enumerate(kernels)
     ]
     return line((*COLUMNS, *names)) + line(("",) * len(COLUMNS) + units) + "".join(rows)
 
@@ -116,14 +116,14 @@ def test_the_details_page_has_names_for_people() -> None:
         ("Occupancy", "Theoretical Occupancy", "%", "50"),
         ("Occupancy", "Achieved Occupancy", "%", "41.5"),
     )
-    (found,) = ncu.read(text)
-    assert found.tensor_use is None  # the page has no number for it
-    assert found == replace(EXPECTED, tensor_use=None)
+    (launch,) = ncu.read(text)
+    assert launch.tensor_use is None  # the page has no number for it
+    assert launch == replace(EXPECTED, tensor_use=None)
 
 
 def test_launches_are_kept_apart_and_in_order() -> None:
     second = {**METRICS, "gpu__time_duration.sum": ("us", "5")}
-    assert [each.duration_s for each in ncu.read(raw(METRICS, second))] == [
+    assert [launch.duration_s for launch in ncu.read(raw(METRICS, second))] == [
         near(1027.94e-6),
         near(5e-6),
     ]
@@ -140,12 +140,12 @@ def test_the_output_of_profiler_and_application_stands_around_the_table() -> Non
 
 
 def test_what_was_not_collected_is_none() -> None:
-    (found,) = ncu.read(
+    (launch,) = ncu.read(
         raw(
             {"gpu__time_duration.sum": ("ns", "2048"), "sm__throughput.avg.pct_of_peak_sustained_elapsed": ("%", "nan")}
         )
     )
-    assert found == KernelMetrics(PLACE[4], (2048, 2, 1), (128, 1, 1), duration_s=near(2048e-9))
+    assert launch == KernelMetrics(PLACE[4], (2048, 2, 1), (128, 1, 1), duration_s=near(2048e-9))
 
 
 @pytest.mark.parametrize(
@@ -172,8 +172,8 @@ def test_units(unit: str, expected: tuple[float, str]) -> None:
 @given(st.floats(1e-9, 10), st.sampled_from(("ns", "us", "ms", "s")))
 def test_a_duration_is_the_same_in_every_unit(seconds: float, unit: str) -> None:
     scale, _ = ncu.scale_of(unit)
-    (found,) = ncu.read(raw({"gpu__time_duration.sum": (unit, f"{seconds / scale:,.9f}")}))
-    assert found.duration_s == pytest.approx(seconds, rel=1e-6, abs=scale * 1e-9)
+    (launch,) = ncu.read(raw({"gpu__time_duration.sum": (unit, f"{seconds / scale:,.9f}")}))
+    assert launch.duration_s == pytest.approx(seconds, rel=1e-6, abs=scale * 1e-9)
 
 
 def test_tensor_cores_are_used_as_long_as_they_are_busy_not_as_often_as_they_are_told() -> None:

@@ -45,21 +45,21 @@ def test_reports_one_after_the_other() -> None:
             ("cuda_api_sum", API),
         )
     )
-    found = read("Generating SQLite file run.sqlite from run.nsys-rep\n" + text)
-    assert found.kernels == (GEMM, SCALE)
-    assert [(each.name, each.count) for each in found.copies] == [
+    stats = read("Generating SQLite file run.sqlite from run.nsys-rep\n" + text)
+    assert stats.kernels == (GEMM, SCALE)
+    assert [(kernel.name, kernel.count) for kernel in stats.copies] == [
         ("[CUDA memcpy Host-to-Device]", 48),
         ("[CUDA memset]", 24),
     ]
-    assert found.api_calls == (Total("cudaLaunchKernel", 100, near(7e-3)),)
-    assert found.device_s == near((10650240 + 1357824 + 2411520 + 965632) * 1e-9)
-    assert found.api_s == near(7e-3)
+    assert stats.api_calls == (Total("cudaLaunchKernel", 100, near(7e-3)),)
+    assert stats.device_s == near((10650240 + 1357824 + 2411520 + 965632) * 1e-9)
+    assert stats.api_s == near(7e-3)
 
 
 @pytest.mark.parametrize(("table", "column"), [(KERNELS, "kernels"), (COPIES, "copies"), (API, "api_calls")])
 def test_a_report_alone_is_known_by_its_columns(table: str, column: str) -> None:
-    found = read(table)
-    assert [name for name in ("kernels", "copies", "api_calls") if getattr(found, name)] == [column]
+    stats = read(table)
+    assert [name for name in ("kernels", "copies", "api_calls") if getattr(stats, name)] == [column]
 
 
 def test_a_file_of_another_report_is_not_taken_for_calls_of_the_api() -> None:
@@ -68,8 +68,8 @@ def test_a_file_of_another_report_is_not_taken_for_calls_of_the_api() -> None:
 
 
 def test_copies_have_the_sizes_of_their_report() -> None:
-    found = read("\n".join((SIZES, COPIES)))
-    assert [each.bytes for each in found.copies] == [near(402.653e6), 0]
+    stats = read("\n".join((SIZES, COPIES)))
+    assert [kernel.bytes for kernel in stats.copies] == [near(402.653e6), 0]
 
 
 def test_sizes_alone_are_no_times() -> None:
@@ -84,12 +84,12 @@ def test_kernels_by_grid_and_block_say_more_than_those_by_name() -> None:
         first.replace('"void gemm', '   4    2    1, 128    1    1,"void gemm'),
         second.replace("scale", "  64    1    1, 256    1    1,scale"),
     )
-    found = read("\n".join((KERNELS, processing("cuda_gpu_kern_gb_sum"), *sized)))
-    assert [(each.name, each.grid, each.block) for each in found.kernels] == [
+    stats = read("\n".join((KERNELS, processing("cuda_gpu_kern_gb_sum"), *sized)))
+    assert [(kernel.name, kernel.grid, kernel.block) for kernel in stats.kernels] == [
         ("void gemm<double, 4>(double *, int)", (4, 2, 1), (128, 1, 1)),
         ("scale", (64, 1, 1), (256, 1, 1)),
     ]
-    assert read("\n".join(sized)).kernels == found.kernels
+    assert read("\n".join(sized)).kernels == stats.kernels
 
 
 def test_other_units_of_time() -> None:

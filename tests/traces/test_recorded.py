@@ -35,9 +35,9 @@ def table(name: str) -> str:
 
 
 def test_a_product() -> None:
-    found = calls("linear_fp32")
-    assert (found.calls, found.device, found.gaps_in_record) == (3, "NVIDIA H200", ())
-    (use,) = by_kernel(found)
+    timeline = calls("linear_fp32")
+    assert (timeline.calls, timeline.device, timeline.gaps_in_record) == (3, "NVIDIA H200", ())
+    (use,) = by_kernel(timeline)
     assert short(use.name) == "cutlass_80_simt_sgemm_256x128_8x4_nn_align1"
     assert (use.launches, use.grid, use.block, use.registers) == (1, (128, 1, 1), (256, 1, 1), 202)
     assert (use.shared_bytes, use.occupancy) == (49152, near(0.12))
@@ -47,24 +47,24 @@ def test_a_product() -> None:
 
 
 def test_a_device_that_never_waits_is_busy_all_the_time() -> None:
-    found = totals(calls("linear_fp32"))  # the host is faster: each call starts while the one before is still running
-    assert found.device_busy_s == pytest.approx(found.span_s, rel=0.01)
-    assert found.kernels_s == pytest.approx(343 * US, rel=0.01)
-    assert bound.of_call(found).kind == "unknown"
+    sums = totals(calls("linear_fp32"))  # the host is faster: each call starts while the one before is still running
+    assert sums.device_busy_s == pytest.approx(sums.span_s, rel=0.01)
+    assert sums.kernels_s == pytest.approx(343 * US, rel=0.01)
+    assert bound.of_call(sums).kind == "unknown"
 
 
 def test_a_device_that_waits_for_the_host() -> None:
-    found = calls("scale_slow_host")
-    assert totals(found).idle_s > 500 * US
-    worst = bottleneck(found)
+    timeline = calls("scale_slow_host")
+    assert totals(timeline).idle_s > 500 * US
+    worst = bottleneck(timeline)
     assert worst is not None
     assert (worst.kind, worst.share > 0.9) == ("idle", True)
-    assert bound.of_call(totals(found)).kind == "launch-bound"
+    assert bound.of_call(totals(timeline)).kind == "launch-bound"
 
 
 def test_transfers_in_every_direction() -> None:
-    found = {use.name: use.bytes for use in by_copy(calls("transfers"))}
-    assert found == {
+    sizes = {use.name: use.bytes for use in by_copy(calls("transfers"))}
+    assert sizes == {
         "Memcpy HtoD (Pinned -> Device)": 4 << 20,
         "Memcpy DtoH (Device -> Pinned)": 4 << 20,
         "Memcpy HtoD (Pageable -> Device)": 1 << 20,
@@ -74,30 +74,30 @@ def test_transfers_in_every_direction() -> None:
 
 
 def test_work_on_two_streams() -> None:
-    assert len({each.stream for each in calls("two_streams").launches}) == 2
+    assert len({launch.stream for launch in calls("two_streams").launches}) == 2
 
 
 def test_the_kernels_of_a_graph_share_its_launch() -> None:
-    found = calls("graph")
-    assert totals(found).launches == 3
-    assert len({each.correlation for each in found.launches}) == 3  # one a call
-    assert len({use.host_s for use in by_kernel(found)}) == 1
+    timeline = calls("graph")
+    assert totals(timeline).launches == 3
+    assert len({launch.correlation for launch in timeline.launches}) == 3  # one a call
+    assert len({use.host_s for use in by_kernel(timeline)}) == 1
 
 
 def test_memory_of_an_unfused_program() -> None:
-    found = memory(calls("norm_gelu_unfused"))
-    assert found is not None
-    assert found.left_bytes == 0
-    assert found.peak_bytes > 4 * 4096 * 1024 * 2  # several whole intermediates at a time
+    use = memory(calls("norm_gelu_unfused"))
+    assert use is not None
+    assert use.left_bytes == 0
+    assert use.peak_bytes > 4 * 4096 * 1024 * 2  # several whole intermediates at a time
     assert memory(calls("scale")) is None
 
 
 def test_the_profilers_own_work_is_told_apart() -> None:
     whole = between(chrome.read(RECORDED / "scale.json.gz"), "regress.call")
-    assert any("Buffer" in each.name for each in whole.overheads)
+    assert any("Buffer" in overhead.name for overhead in whole.overheads)
     assert totals(whole).profiler_s > 500 * US
     assert totals(calls("scale")).profiler_s == 0
-    assert any("the profiler itself took" in each for each in explain(whole, whole, 0.05).warnings)
+    assert any("the profiler itself took" in warning for warning in explain(whole, whole, 0.05).warnings)
 
 
 # -- differences ---------------------------------------------------------------------------------------------------------
@@ -117,19 +117,22 @@ def test_the_profilers_own_work_is_told_apart() -> None:
     ],
 )  # fmt: skip
 def test_the_cause_of_a_difference(base: str, head: str, kind: str, words: str, opposite: str) -> None:
-    for found, text in ((difference(base, head), words), (difference(head, base), opposite)):
-        assert (found.causes[0].kind, found.causes[0].confidence) == (kind, "high")
-        assert text in found.causes[0].text
+    for explanation, text in ((difference(base, head), words), (difference(head, base), opposite)):
+        assert (explanation.causes[0].kind, explanation.causes[0].confidence) == (kind, "high")
+        assert text in explanation.causes[0].text
 
 
 def test_where_the_time_of_a_product_without_tf32_went() -> None:
-    found = difference("linear_tf32", "linear_fp32")
-    (row,) = found.kernels
+    explanation = difference("linear_tf32", "linear_fp32")
+    (row,) = explanation.kernels
     assert (row.matched, row.kind) == ("operator", "replaced")
-    assert row.difference_s == pytest.approx(found.kernels_s)
-    assert found.kernels_s == pytest.approx(295 * US, rel=0.01)
-    assert found.idle_s < 0  # the longer kernel hides what the host takes
-    assert found.kernels_s + found.copies_s + found.idle_s + found.unexplained_s == pytest.approx(found.difference_s)
+    assert row.difference_s == pytest.approx(explanation.kernels_s)
+    assert explanation.kernels_s == pytest.approx(295 * US, rel=0.01)
+    assert explanation.idle_s < 0  # the longer kernel hides what the host takes
+    assert (
+        explanation.kernels_s + explanation.copies_s + explanation.idle_s + explanation.unexplained_s
+        == pytest.approx(explanation.difference_s)
+    )
 
 
 # -- Nsight Compute ------------------------------------------------------------------------------------------------------
@@ -137,7 +140,7 @@ def test_where_the_time_of_a_product_without_tf32_went() -> None:
 
 def test_the_pages_of_nsight_compute_agree() -> None:
     raw, details = ncu.read(table("ncu-raw.csv.gz")), ncu.read(table("ncu-details.csv.gz"))
-    assert [short(each.kernel).rpartition("::")[2] for each in raw] == [
+    assert [short(launch.kernel).rpartition("::")[2] for launch in raw] == [
         "vectorized_layer_norm_kernel",
         "vectorized_elementwise_kernel",
         "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_NNT",
@@ -163,8 +166,8 @@ def test_the_pages_of_nsight_compute_agree() -> None:
 
 
 def test_what_was_measured_of_a_product_on_tensor_cores_and_of_one_without() -> None:
-    found = ncu.read(table("ncu-raw.csv.gz"))
-    of_kernel = {short(each.kernel): each for each in found}
+    kernel_metricses = ncu.read(table("ncu-raw.csv.gz"))
+    of_kernel = {short(launch.kernel): launch for launch in kernel_metricses}
     fast = of_kernel[short("nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_NNT")]
     slow = of_kernel[short(by_kernel(calls("linear_fp32"))[0].name)]
     assert (fast.tensor_use, slow.tensor_use) == (near(0.8252873), 0)
@@ -174,6 +177,6 @@ def test_what_was_measured_of_a_product_on_tensor_cores_and_of_one_without() -> 
 
 
 def test_the_output_of_a_program_under_nsight_compute() -> None:
-    (found,) = ncu.read(table("ncu-stdout.txt.gz"))
-    assert (found.duration_s, found.registers, found.waves) == (near(9.088e-6), 32, 3.88)
-    assert found.l2_hit_rate is None  # the basic set has it not
+    (launch,) = ncu.read(table("ncu-stdout.txt.gz"))
+    assert (launch.duration_s, launch.registers, launch.waves) == (near(9.088e-6), 32, 3.88)
+    assert launch.l2_hit_rate is None  # the basic set has it not

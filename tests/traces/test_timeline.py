@@ -34,22 +34,22 @@ def marked() -> Timeline:
 
 
 def test_work_belongs_to_the_call_that_asked_for_it() -> None:
-    found = between(marked(), "call")
-    assert [each.name for each in found.launches] == ["first", "late", "unknown"]
-    assert [each.name for each in found.api_calls] == ["cudaLaunchKernel", "cudaLaunchKernel"]
-    assert found.calls == 2
+    timeline = between(marked(), "call")
+    assert [work.name for work in timeline.launches] == ["first", "late", "unknown"]
+    assert [call.name for call in timeline.api_calls] == ["cudaLaunchKernel", "cudaLaunchKernel"]
+    assert timeline.calls == 2
 
 
 def test_a_range_of_calls_ends_when_the_device_is_done() -> None:
-    found = between(marked(), "call")
-    assert (found.start_s, found.end_s) == pytest.approx((20 * US, 70 * US))
+    timeline = between(marked(), "call")
+    assert (timeline.start_s, timeline.end_s) == pytest.approx((20 * US, 70 * US))
 
 
 def test_the_first_calls_can_be_left_out_and_the_device_must_be_done_with_them() -> None:
     busy = replace(marked(), launches=(launch("first", 25, 30, correlation=2), launch("late", 60, 10, correlation=3)))
-    found = between(busy, "call", skip=1)
-    assert (found.calls, [each.name for each in found.launches]) == (1, ["late"])
-    assert found.start_s == pytest.approx(55 * US)  # not at 40, when the device was still at the first call
+    timeline = between(busy, "call", skip=1)
+    assert (timeline.calls, [work.name for work in timeline.launches]) == (1, ["late"])
+    assert timeline.start_s == pytest.approx(55 * US)  # not at 40, when the device was still at the first call
     assert between(marked(), "call", skip=1).start_s == 40 * US
     with pytest.raises(KeyError):
         between(marked(), "call", skip=2)
@@ -57,8 +57,8 @@ def test_the_first_calls_can_be_left_out_and_the_device_must_be_done_with_them()
 
 def test_what_runs_beside_the_calls_since_before_does_not_delay_them() -> None:
     beside = replace(marked(), launches=(launch("long", 25, 75, correlation=2), launch("late", 60, 10, correlation=3)))
-    found = between(beside, "call", skip=1)
-    assert (found.start_s, found.end_s) == pytest.approx((60 * US, 70 * US))
+    timeline = between(beside, "call", skip=1)
+    assert (timeline.start_s, timeline.end_s) == pytest.approx((60 * US, 70 * US))
 
 
 def test_a_mark_that_is_not_there_is_an_error() -> None:

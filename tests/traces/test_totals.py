@@ -23,7 +23,7 @@ from tests.traces.samples import US, copy, launch, near, timeline, timelines
 
 
 def test_busy_idle_and_overlap_of_two_calls() -> None:
-    found = timeline(
+    whole = timeline(
         [launch("a", 10, 20), launch("b", 20, 20)],  # side by side for 10
         [copy("Memset (Device)", 60, 10, 64, "memset")],
         [Sync("cudaStreamSynchronize", 50 * US, 30 * US)],
@@ -31,7 +31,7 @@ def test_busy_idle_and_overlap_of_two_calls() -> None:
         span_us=100,
         calls=2,
     )
-    all_of_it = totals(found)
+    all_of_it = totals(whole)
     assert all_of_it.span_s == pytest.approx(50 * US)
     assert all_of_it.device_busy_s == pytest.approx(20 * US)
     assert all_of_it.idle_s == pytest.approx(30 * US)
@@ -49,8 +49,8 @@ def test_waiting_is_not_being_busy() -> None:
 
 
 @given(timelines())
-def test_busy_and_idle_make_up_the_span(found: Timeline) -> None:
-    all_of_it = totals(found)
+def test_busy_and_idle_make_up_the_span(whole: Timeline) -> None:
+    all_of_it = totals(whole)
     assert all_of_it.device_busy_s + all_of_it.idle_s == pytest.approx(all_of_it.span_s)
     assert -1e-12 <= all_of_it.idle_s <= all_of_it.span_s + 1e-12
     assert all_of_it.device_busy_s <= all_of_it.kernels_s + all_of_it.copies_s + 1e-12
@@ -58,17 +58,17 @@ def test_busy_and_idle_make_up_the_span(found: Timeline) -> None:
 
 
 @given(timelines())
-def test_kernels_and_copies_add_up(found: Timeline) -> None:
-    all_of_it = totals(found)
-    assert sum(use.seconds for use in by_kernel(found)) == pytest.approx(all_of_it.kernels_s)
-    assert sum(use.launches for use in by_kernel(found)) == pytest.approx(all_of_it.launches)
-    assert sum(use.seconds for use in by_copy(found)) == pytest.approx(all_of_it.copies_s)
+def test_kernels_and_copies_add_up(whole: Timeline) -> None:
+    all_of_it = totals(whole)
+    assert sum(use.seconds for use in by_kernel(whole)) == pytest.approx(all_of_it.kernels_s)
+    assert sum(use.launches for use in by_kernel(whole)) == pytest.approx(all_of_it.launches)
+    assert sum(use.seconds for use in by_copy(whole)) == pytest.approx(all_of_it.copies_s)
 
 
 @given(timelines())
-def test_gaps_make_up_the_idle_time(found: Timeline) -> None:
-    idle_s = totals(found).idle_s * found.calls
-    assert sum(each.duration_s for each in gaps(found, most=1000)) == pytest.approx(idle_s, abs=1e-12)
+def test_gaps_make_up_the_idle_time(whole: Timeline) -> None:
+    idle_s = totals(whole).idle_s * whole.calls
+    assert sum(gap.duration_s for gap in gaps(whole, most=1000)) == pytest.approx(idle_s, abs=1e-12)
 
 
 def test_a_kernel_is_described_by_its_longest_launch() -> None:
@@ -77,16 +77,16 @@ def test_a_kernel_is_described_by_its_longest_launch() -> None:
         launch("k", 10, 9, "aten::mm", "[2]", registers=64, grid=(2, 1, 1), correlation=1),
         launch("j", 30, 20),
     ]
-    found = by_kernel(timeline(kernels, api_calls=[ApiCall("cudaGraphLaunch", 0.0, 4 * US, correlation=1)], calls=2))
-    assert [use.name for use in found] == ["j", "k"]
-    assert (found[1].launches, found[1].seconds) == pytest.approx((1, 7 * US))
-    assert (found[1].registers, found[1].grid, found[1].operators, found[1].shapes) == (
+    uses = by_kernel(timeline(kernels, api_calls=[ApiCall("cudaGraphLaunch", 0.0, 4 * US, correlation=1)], calls=2))
+    assert [use.name for use in uses] == ["j", "k"]
+    assert (uses[1].launches, uses[1].seconds) == pytest.approx((1, 7 * US))
+    assert (uses[1].registers, uses[1].grid, uses[1].operators, uses[1].shapes) == (
         64,
         (2, 1, 1),
         ("aten::mm",),
         "[1]",
     )
-    assert found[1].host_s == pytest.approx(2 * US)
+    assert uses[1].host_s == pytest.approx(2 * US)
 
 
 def test_operators_have_their_own_time_and_that_of_what_is_inside() -> None:
@@ -99,13 +99,13 @@ def test_operators_have_their_own_time_and_that_of_what_is_inside() -> None:
             Operator("empty", 16 * US, 1 * US, path=("linear", "empty")),
         ),
     )
-    found = {use.name: use for use in by_operator(whole)}
-    assert list(found) == ["addmm", "linear", "empty"]
-    assert (found["linear"].host_s, found["linear"].own_host_s) == pytest.approx((20 * US, 9 * US))
-    assert (found["addmm"].calls, found["addmm"].host_s) == pytest.approx((2, 10 * US))
-    assert found["addmm"].own_host_s == pytest.approx(10 * US)
-    assert (found["linear"].device_s, found["linear"].own_device_s) == pytest.approx((35 * US, 5 * US))
-    assert (found["linear"].launches, found["addmm"].launches) == (2, 1)
+    operators = {use.name: use for use in by_operator(whole)}
+    assert list(operators) == ["addmm", "linear", "empty"]
+    assert (operators["linear"].host_s, operators["linear"].own_host_s) == pytest.approx((20 * US, 9 * US))
+    assert (operators["addmm"].calls, operators["addmm"].host_s) == pytest.approx((2, 10 * US))
+    assert operators["addmm"].own_host_s == pytest.approx(10 * US)
+    assert (operators["linear"].device_s, operators["linear"].own_device_s) == pytest.approx((35 * US, 5 * US))
+    assert (operators["linear"].launches, operators["addmm"].launches) == (2, 1)
 
 
 def test_a_gap_says_what_was_around_it_and_what_the_host_did() -> None:
@@ -127,9 +127,9 @@ def test_memory_is_what_the_device_has() -> None:
         Allocation(2.0, 1024, 2536, 4096),
         Allocation(3.0, -1024, 1512, 4096),
     )
-    found = memory(replace(timeline(), allocations=books))
-    assert found is not None
-    assert (found.peak_bytes, found.allocated_bytes, found.left_bytes) == (2536, 1536, 512)
+    use = memory(replace(timeline(), allocations=books))
+    assert use is not None
+    assert (use.peak_bytes, use.allocated_bytes, use.left_bytes) == (2536, 1536, 512)
     assert memory(timeline()) is None
 
 
@@ -142,10 +142,10 @@ def test_memory_is_what_the_device_has() -> None:
     ],
 )
 def test_the_bottleneck_takes_the_largest_share(whole: Timeline, kind: str, name: str, share: float) -> None:
-    found = bottleneck(whole)
-    assert found is not None
-    assert (found.kind, found.name) == (kind, name)
-    assert found.share == pytest.approx(share)
+    largest = bottleneck(whole)
+    assert largest is not None
+    assert (largest.kind, largest.name) == (kind, name)
+    assert largest.share == pytest.approx(share)
 
 
 def test_without_a_device_the_bottleneck_is_an_operator() -> None:
@@ -154,9 +154,9 @@ def test_without_a_device_the_bottleneck_is_an_operator() -> None:
         Operator("addmm", 0.0, 50 * US, path=("linear", "addmm")),
         Operator("gelu", 60 * US, 20 * US, path=("gelu",)),
     )
-    found = bottleneck(replace(timeline(span_us=100), operators=operators))
-    assert found is not None
-    assert (found.kind, found.name, found.share) == ("operator", "addmm", near(0.5))
+    largest = bottleneck(replace(timeline(span_us=100), operators=operators))
+    assert largest is not None
+    assert (largest.kind, largest.name, largest.share) == ("operator", "addmm", near(0.5))
     assert bottleneck(timeline(span_us=10)) is None
 
 
@@ -172,15 +172,15 @@ MARKS = st.lists(
 
 
 @given(timelines(), MARKS)
-def test_a_part_is_what_its_ranges_cover_of_the_timeline(found: Timeline, marks: list[MarkedRange]) -> None:
-    found = replace(found, ranges=tuple(sorted(marks, key=lambda each: each.start_s)))
-    parts = by_range(found, leave_out="step")
-    assert {each.name for each in parts} == {each.name for each in marks} - {"step"}
-    for each in parts:
-        own = between(found, each.name)
-        assert each.device_s == near(sum(work.duration_s for work in own.work) / found.calls)
-        assert each.launches == near(len(own.launches) / found.calls)
-        assert each.uses == near(own.calls / found.calls)
+def test_a_part_is_what_its_ranges_cover_of_the_timeline(whole: Timeline, marks: list[MarkedRange]) -> None:
+    whole = replace(whole, ranges=tuple(sorted(marks, key=lambda span: span.start_s)))
+    parts = by_range(whole, leave_out="step")
+    assert {part.name for part in parts} == {span.name for span in marks} - {"step"}
+    for part in parts:
+        own = between(whole, part.name)
+        assert part.device_s == near(sum(work.duration_s for work in own.work) / whole.calls)
+        assert part.launches == near(len(own.launches) / whole.calls)
+        assert part.uses == near(own.calls / whole.calls)
 
 
 def test_functions_of_cuda_the_longest_first() -> None:
@@ -189,8 +189,8 @@ def test_functions_of_cuda_the_longest_first() -> None:
         ApiCall("cudaFree", 1, 10 * US),
         ApiCall("cudaLaunchKernel", 2, 2 * US),
     ]
-    found = by_api_call(timeline([launch("a", 0, 5)], api_calls=calls, calls=2))
-    assert [(each.name, each.calls, each.seconds) for each in found] == [
+    uses = by_api_call(timeline([launch("a", 0, 5)], api_calls=calls, calls=2))
+    assert [(call.name, call.calls, call.seconds) for call in uses] == [
         ("cudaFree", 0.5, near(5 * US)),
         ("cudaLaunchKernel", 1, near(3 * US)),
     ]

@@ -71,13 +71,13 @@ THEN, NOW = (Commit(letter * 40, "subject", "Ada", 0.0) for letter in "ab")
 
 def checked(*now: float, rounds: int = 2, primary: bool = True, noise: float = 1.0) -> AnchorCheck:
     """The check of an anchor whose cases took 1 ms each when it was recorded."""
-    found = [
-        (replace(STEP, case=Case(f"b.case_{at}"), primary=primary), anchor(each * 1e-3, rounds=rounds))
-        for at, each in enumerate(now)
+    anchored = [
+        (replace(STEP, case=Case(f"b.case_{at}"), primary=primary), anchor(value * 1e-3, rounds=rounds))
+        for at, value in enumerate(now)
     ]
     if noise != 1.0:
-        found = [(one, replace(each, now=(each.now[0] * noise, *each.now[1:]))) for one, each in found]
-    return anchor_check(THEN, NOW, "v1", 12.0, found, SETTINGS)
+        anchored = [(one, replace(moved, now=(moved.now[0] * noise, *moved.now[1:]))) for one, moved in anchored]
+    return anchor_check(THEN, NOW, "v1", 12.0, anchored, SETTINGS)
 
 
 def test_a_machine_that_stayed_is_within_noise() -> None:
@@ -90,15 +90,15 @@ def test_a_machine_that_stayed_is_within_noise() -> None:
 
 def test_a_case_that_moved_beyond_chance_is_a_drift() -> None:
     check = checked(1.001, 1.1, 0.999, rounds=5)
-    assert [(each.case, round(each.ratio, 2)) for each in check.moved] == [(Case("b.case_1"), 1.1)]
+    assert [(move.case, round(move.ratio, 2)) for move in check.moved] == [(Case("b.case_1"), 1.1)]
     assert check.drifted
     assert check.together is None
 
 
 def test_one_of_many_that_may_be_chance_is_none() -> None:
     few, many = checked(1.0, 1.022), checked(*[1.0] * 59, 1.022)
-    assert [each.case for each in few.moved] == [Case("b.case_1")]
-    assert [each.case for each in many.moved] == [Case("b.case_59")]
+    assert [move.case for move in few.moved] == [Case("b.case_1")]
+    assert [move.case for move in many.moved] == [Case("b.case_59")]
     assert (few.drifted, many.drifted) == (True, False)
     assert many.within == pytest.approx(0.022)
 
@@ -178,10 +178,10 @@ def test_what_was_confirmed_within_the_range_leaves_what_lies_between_to_blame(
     (change,) = changes_of(STEP, SETTINGS)
     wide = replace(change, good=STEP.commits[15], blamed=STEP.commits[16:25])
     said = Confirmation(STEP.commits[base], STEP.commits[head], Verdict.REGRESSED, ratio, "bisect", 1.75e9)
-    (found,) = with_confirmations([wide], STEP, [said])
-    assert [STEP.commits.index(each) for each in found.blamed] == list(blamed)
-    assert (found.first in found.blamed, found.good) == (True, STEP.commits[blamed[0] - 1])
-    assert bool(found.reasons) == (len(blamed) < 9)
+    (point,) = with_confirmations([wide], STEP, [said])
+    assert [STEP.commits.index(sha) for sha in point.blamed] == list(blamed)
+    assert (point.first in point.blamed, point.good) == (True, STEP.commits[blamed[0] - 1])
+    assert bool(point.reasons) == (len(blamed) < 9)
 
 
 def test_the_narrowest_of_what_was_confirmed_counts_and_then_the_newest() -> None:
@@ -192,8 +192,8 @@ def test_the_narrowest_of_what_was_confirmed_counts_and_then_the_newest() -> Non
         Confirmation(STEP.commits[base], STEP.commits[head], Verdict.REGRESSED, 1.1, "check", 1.75e9 + at)
         for at, (base, head) in enumerate(pairs)
     ]
-    (found,) = with_confirmations([wide], STEP, known)
-    assert found.blamed == (STEP.commits[21],)
+    (point,) = with_confirmations([wide], STEP, known)
+    assert point.blamed == (STEP.commits[21],)
 
 
 def test_a_confirmation_counts_for_its_machine_case_and_metric_alone(tmp_path: Path) -> None:

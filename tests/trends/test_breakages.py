@@ -12,21 +12,21 @@ COMMITS = tuple(Commit(f"{at:040x}", f"change {at}", "Ada", 1e9 + at) for at in 
 
 def series(*points: float | str | None, metric: str = "gpu_time", primary: bool = True) -> Series:
     """A number is a value, a text the kind of a failure, None a commit without a result."""
-    at = tuple(place for place, each in enumerate(points) if each is not None)
-    own = [each for each in points if each is not None]
+    at = tuple(place for place, point in enumerate(points) if point is not None)
+    own = [point for point in points if point is not None]
     return Series(
-        Case("b.f"), METRICS[metric], "box", "GPU-1", "env", tuple(each.sha for each in COMMITS), at,
-        tuple((each,) if isinstance(each, float) else () for each in own), ((),) * len(at), (None,) * len(at),
-        tuple(each if isinstance(each, str) else "" for each in own), primary,
+        Case("b.f"), METRICS[metric], "box", "GPU-1", "env", tuple(commit.sha for commit in COMMITS), at,
+        tuple((value,) if isinstance(value, float) else () for value in own), ((),) * len(at), (None,) * len(at),
+        tuple(value if isinstance(value, str) else "" for value in own), primary,
     )  # fmt: skip
 
 
 def told(*every: Series) -> list[tuple[str, int, list[int]]]:
     """Kind, place of the newest commit with a number, and of those that may be to blame."""
-    place = {each.sha: at for at, each in enumerate(COMMITS)}
+    place = {commit.sha: at for at, commit in enumerate(COMMITS)}
     return [
-        (each.failure.kind, place[each.good], [place[one.sha] for one in each.blamed])
-        for each in breakages_of(every, COMMITS)
+        (breakage.failure.kind, place[breakage.good], [place[one.sha] for one in breakage.blamed])
+        for breakage in breakages_of(every, COMMITS)
     ]
 
 
@@ -69,4 +69,4 @@ def test_what_has_never_given_a_number_and_fails_is_told_apart() -> None:
 
 def test_places_are_apart() -> None:
     broken, fine = series(1.0, "error"), replace(series(1.0, 1.0), machine="other")
-    assert [each.machine for each in breakages_of((broken, fine), COMMITS)] == ["box"]
+    assert [breakage.machine for breakage in breakages_of((broken, fine), COMMITS)] == ["box"]

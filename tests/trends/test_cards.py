@@ -17,7 +17,7 @@ from tests.compare.rounds import MIB, SETTINGS, one
 
 
 def found(series: Series, known: Sequence[Confirmation] = ()) -> list[tuple[int, str]]:
-    return [(int(each.first, 16), each.state) for each in changes_of(series, SETTINGS, known)]
+    return [(int(point.first, 16), point.state) for point in changes_of(series, SETTINGS, known)]
 
 
 EIGHT_CARDS = {
@@ -72,8 +72,8 @@ def test_groups_in_turn_over_two_cards_show_seven_events_once_at_their_commits(g
         kind = Kind(chance, [0.03, -0.03], round_sd=0.003)
         series = gpu_time(kind.history(steps(times, 24), in_turn))
         points = changes_of(series, SETTINGS)
-        assert [int(each.first, 16) for each in points] == list(times)
-        assert [int(each, 16) for point in points for each in point.blamed] == list(times), "one commit each"
+        assert [int(point.first, 16) for point in points] == list(times)
+        assert [int(sha, 16) for point in points for sha in point.blamed] == list(times), "one commit each"
 
 
 def test_a_change_over_cards_is_sure_once_a_pair_in_turn_has_confirmed_it() -> None:
@@ -119,7 +119,7 @@ def test_exact_values_are_never_adjusted() -> None:
     history = kind.history(
         steps({}, 8), spread(8, 2, lambda job: job % 2, 0), peak_memory=[MIB] * 2, exact={"peak_memory"}
     )
-    (memory,) = (each for each in series_of(history, SETTINGS) if each.metric.name == "peak_memory")
+    (memory,) = (series for series in series_of(history, SETTINGS) if series.metric.name == "peak_memory")
     assert (memory.metric.exact, memory.corrected, memory.curve) == (True, {}, (MIB,) * 8)
 
 
@@ -128,8 +128,10 @@ def test_cards_of_unlike_drivers_are_levels_of_their_own() -> None:
     kind = Kind(random.Random(6), [0.0, 0.2])
     old = kind.history(steps({}, 8), [(0, [0, 2, 4, 6])])
     new = kind.history(steps({}, 8), [(1, [0, 1, 3, 5, 7])], driver="580")
-    both = [(each, [*one, *other]) for (each, one), (_, other) in zip(old, new, strict=True)]
-    series = gpu_time([(each, [replace(own[0], rounds=sum((one.rounds for one in own), ()))]) for each, own in both])
+    both = [(commit, [*one, *other]) for (commit, one), (_, other) in zip(old, new, strict=True)]
+    series = gpu_time(
+        [(commit, [replace(own[0], rounds=sum((one.rounds for one in own), ()))]) for commit, own in both]
+    )
     assert (found(series), series.corrected, len(series.by_way)) == ([], {}, 2)
 
 
@@ -137,13 +139,13 @@ def test_a_card_that_is_slower_than_its_kind_is_named() -> None:
     kind = Kind(random.Random(7), [0.005, -0.005, 0.002, 0.08])
     history = kind.history(steps({10: 1.1}, 24), spread(24, 3, lambda job: job % 4, anchor=0))
     levels = card_levels(read_by(series_of(history, SETTINGS)), SETTINGS)
-    assert [each.card for each in levels if each.is_off] == ["GPU-3"]
-    assert [each.factor for each in levels] == pytest.approx([0.985, 0.976, 0.982, 1.061], abs=0.01)
+    assert [level.card for level in levels if level.is_off] == ["GPU-3"]
+    assert [level.factor for level in levels] == pytest.approx([0.985, 0.976, 0.982, 1.061], abs=0.01)
     assert levels[3].words == "box: GPU-3 is 5.8 % slower than the mean of 4 cards (H100)"
     alike = Kind(random.Random(7), [0.005, -0.005, 0.002, 0.008]).history(
         [1.0] * 24, spread(24, 3, lambda job: job % 4, 0)
     )
-    assert not any(each.is_off for each in card_levels(read_by(series_of(alike, SETTINGS)), SETTINGS))
+    assert not any(level.is_off for level in card_levels(read_by(series_of(alike, SETTINGS)), SETTINGS))
 
 
 def test_commits_on_unlike_cards_are_compared_as_the_mean_card_has_read_them_and_nothing_is_claimed() -> None:
@@ -152,10 +154,10 @@ def test_commits_on_unlike_cards_are_compared_as_the_mean_card_has_read_them_and
     base, head = (history[at][1][0].rounds for at in (2, 9))
     assert one(base, head).verdict is Verdict.INCOMPARABLE
     series = series_of(history, SETTINGS)
-    found = one(as_the_mean_card(base, series, "base"), as_the_mean_card(head, series, "head"))
-    assert found.verdict is Verdict.UNDECIDED
-    assert found.ratio == pytest.approx(1.1, abs=0.01)
-    assert any(each.startswith("corrected for the card: GPU-0") for each in found.reasons)
+    comparison = one(as_the_mean_card(base, series, "base"), as_the_mean_card(head, series, "head"))
+    assert comparison.verdict is Verdict.UNDECIDED
+    assert comparison.ratio == pytest.approx(1.1, abs=0.01)
+    assert any(reason.startswith("corrected for the card: GPU-0") for reason in comparison.reasons)
 
 
 def test_readings_that_no_cards_can_have_break_nothing() -> None:
@@ -163,5 +165,5 @@ def test_readings_that_no_cards_can_have_break_nothing() -> None:
     kind = Kind(random.Random(9), [709.0, -735.0])
     history = kind.history([1.0] * 8, spread(8, 2, lambda job: job % 2))
     (series,) = series_of(history, SETTINGS)
-    assert all(0 < each < math.inf for each in series.factors.values())
+    assert all(0 < factor < math.inf for factor in series.factors.values())
     assert len(card_levels(read_by([series]), SETTINGS)) == len(series.factors) < 2

@@ -36,8 +36,8 @@ def series(*parts: tuple[int, float | None], noise: float = 0.004, rounds: int =
     )
 
 
-def found(each: Series, **settings: Any) -> tuple[ChangePoint, ...]:
-    return changes_of(each, replace(SETTINGS, **settings))
+def found(one_series: Series, **settings: Any) -> tuple[ChangePoint, ...]:
+    return changes_of(one_series, replace(SETTINGS, **settings))
 
 
 def test_a_change_names_its_commit_its_size_and_its_direction() -> None:
@@ -127,7 +127,7 @@ def test_a_rise_in_two_steps_is_recovered_at_once() -> None:
 def test_what_is_taken_back_in_part_is_not_recovered(last: float) -> None:
     slower, *others = found(series((20, 1e-3), (20, 1.25e-3), (20, last)))
     assert slower.recovered_by == ""
-    assert [each.state for each in others] == ["confirmed"]
+    assert [point.state for point in others] == ["confirmed"]
 
 
 def test_up_and_down_again_recovers_nothing() -> None:
@@ -147,9 +147,9 @@ def test_where_more_is_better_a_fall_is_recovered_by_a_rise() -> None:
 
 
 def test_another_way_of_measuring_is_another_level_and_no_change() -> None:
-    each = series((20, 1e-3), (20, 1.3e-3))
+    one_series = series((20, 1e-3), (20, 1.3e-3))
     driver = tuple((("driver", "570"),) if place < 20 else (("driver", "580"),) for place in range(40))
-    assert found(replace(each, ways=driver)) == ()
+    assert found(replace(one_series, ways=driver)) == ()
 
 
 def test_each_way_has_its_own_changes_even_where_they_alternate() -> None:
@@ -157,14 +157,16 @@ def test_each_way_has_its_own_changes_even_where_they_alternate() -> None:
     ways = tuple((("driver", str(place % 2)),) for place in range(40))
     rounds = tuple((one, other)[place % 2].rounds[place] for place in range(40))
     changes = found(replace(one, rounds=rounds, ways=ways))
-    assert [(int(each.first, 16), each.way) for each in changes] == [(20, ways[20]), (21, ways[21])]
+    assert [(int(point.first, 16), point.way) for point in changes] == [(20, ways[20]), (21, ways[21])]
     assert [int(sha, 16) for sha in changes[1].blamed] == [20, 21]
 
 
 def test_exact_values_change_wherever_they_differ() -> None:
     mib = 1024.0 * 1024
-    each = series((3, 100 * mib), (1, None), (1, 130 * mib), (2, 131 * mib), noise=0.0, metric=metric_of("peak_memory"))
-    (change,) = found(each)  # 131 against 130 is below what is listed
+    one_series = series(
+        (3, 100 * mib), (1, None), (1, 130 * mib), (2, 131 * mib), noise=0.0, metric=metric_of("peak_memory")
+    )
+    (change,) = found(one_series)  # 131 against 130 is below what is listed
     assert (int(change.first, 16), change.state, change.large, change.threshold) == (4, "confirmed", True, 0.10)
     assert (change.ratio, change.low, change.high) == (1.3, 1.3, 1.3)
     assert [int(sha, 16) for sha in change.blamed] == [3, 4]
@@ -198,9 +200,9 @@ def test_what_the_benchmark_declares_comes_first() -> None:
 
 
 def test_a_threshold_below_what_is_listed_is_honoured() -> None:
-    each = series((40, 1e-3), (40, 1.012e-3), noise=0.001)
-    assert found(each) == ()
-    assert [change.large for change in found(each, thresholds={".*": {"time": 0.01}})] == [True]
+    one_series = series((40, 1e-3), (40, 1.012e-3), noise=0.001)
+    assert found(one_series) == ()
+    assert [change.large for change in found(one_series, thresholds={".*": {"time": 0.01}})] == [True]
 
 
 @pytest.mark.parametrize("parts", [(), ((1, 1e-3),), ((5, None),), ((40, 1e-3),)])
@@ -237,9 +239,9 @@ def test_two_values_at_the_start_are_a_level_that_nothing_confirms() -> None:
 def test_two_values_in_the_middle_come_and_go(factor: float) -> None:
     away = [factor * 1e-3, factor * 1.002e-3]
     there, back = found(given([*quiet(12, 1e-3), *away, *quiet(12, 1e-3)]))
-    assert [int(each.first, 16) for each in (there, back)] == [12, 14]
-    assert [each.moved is Verdict.REGRESSED for each in (there, back)] == [factor > 1, factor < 1]
-    assert [each.is_passing and not each.is_open for each in (there, back)] == [True, True]
+    assert [int(point.first, 16) for point in (there, back)] == [12, 14]
+    assert [point.moved is Verdict.REGRESSED for point in (there, back)] == [factor > 1, factor < 1]
+    assert [point.is_passing and not point.is_open for point in (there, back)] == [True, True]
 
 
 @pytest.mark.parametrize("strays", [(6,), (6, 9), (6, 7, 15), (6, 7, 8, 20)])
@@ -247,7 +249,7 @@ def test_a_stray_value_or_several_are_no_level_of_two(strays: tuple[int, ...]) -
     values = quiet(30, 1e-3)
     for at in strays:
         values[at] *= 3.6
-    assert [each for each in found(given(values)) if each.is_passing] == []
+    assert [point for point in found(given(values)) if point.is_passing] == []
 
 
 def test_noise_that_jumps_now_and_then_raises_no_alarm_by_pairs() -> None:
@@ -260,8 +262,8 @@ def test_noise_that_jumps_now_and_then_raises_no_alarm_by_pairs() -> None:
                 1e-3 * math.exp(0.01 * draw.gauss(0, 1) + (draw.uniform(-0.3, 0.3) if draw.random() < jumps else 0))
                 for _ in range(draw.randint(12, 120))
             ]
-            by_pairs = [each for each in found(given(values)) if each.is_passing or int(each.first, 16) == 2]
-            assert not any(each.is_open for each in by_pairs)
+            by_pairs = [point for point in found(given(values)) if point.is_passing or int(point.first, 16) == 2]
+            assert not any(point.is_open for point in by_pairs)
             counts[jumps] += bool(by_pairs)
     assert counts == {0.0: 0, 0.04: 2}
 
@@ -272,8 +274,8 @@ def test_a_history_that_jumps_between_two_levels_has_two_modes_and_no_regression
     values = [(95e-3 if draw.random() < (0.25 if at < 40 else 0.9) else 3.5e-3) for at in range(80)]
     changes = found(given([value * math.exp(0.01 * draw.gauss(0, 1)) for value in values]))
     assert changes
-    assert not any(each.large for each in changes)
-    assert all(each.reasons[-1].startswith("bimodal") for each in changes)
+    assert not any(point.large for point in changes)
+    assert all(point.reasons[-1].startswith("bimodal") for point in changes)
 
 
 def jumping(n: int, noise: float = 0.01) -> list[float]:
@@ -283,10 +285,10 @@ def jumping(n: int, noise: float = 0.01) -> list[float]:
 
 def test_a_history_that_jumps_since_a_month_has_two_modes_by_now() -> None:
     changes = found(given([*quiet(300, 95e-3), *jumping(30), *quiet(8, 95e-3)]))
-    last = next(each for each in reversed(changes) if each.moved is Verdict.REGRESSED)
+    last = next(point for point in reversed(changes) if point.moved is Verdict.REGRESSED)
     assert not last.large
     assert last.reasons[-1].startswith("bimodal")
-    assert not any(each.is_open for each in changes)
+    assert not any(point.is_open for point in changes)
 
 
 def test_what_jumped_long_ago_makes_no_change_of_today_one_of_modes() -> None:
@@ -298,7 +300,7 @@ def test_a_level_that_is_new_is_a_change_however_it_scatters_afterwards() -> Non
     draw = random.Random(5)
     values = [*quiet(40, 3.5e-3), *((95e-3 if draw.random() < 0.9 else 3.5e-3) for _ in range(40))]
     values[10] = values[25] = 95e-3
-    assert any(each.is_open for each in found(given(values)))
+    assert any(point.is_open for point in found(given(values)))
 
 
 @pytest.mark.parametrize("level", [1.3e-3, 1 / 1.3 * 1e-3], ids=["up", "down"])
@@ -312,7 +314,7 @@ def test_a_plateau_keeps_its_commits_from_sweep_to_sweep(length: int, before: in
         seen = replace(
             every, **{name: getattr(every, name)[:n] for name in ("at", "rounds", "ways", "intervals", "failures")}
         )
-        states = {int(each.first, 16): (each.state, bool(each.recovered_by)) for each in found(seen)}
+        states = {int(point.first, 16): (point.state, bool(point.recovered_by)) for point in found(seen)}
         assert set(states) <= {there, back}, f"after {n} commits"
         if length >= 3 and n >= there + 3:
             assert states[there][0] == "confirmed"
@@ -326,7 +328,7 @@ def test_a_plateau_keeps_its_commits_from_sweep_to_sweep(length: int, before: in
 def test_a_level_behind_zeros_is_one_change_from_zero() -> None:
     """A tracked error was tiny, then none, then large: the last commit has one change, from the zeros before it."""
     every = series((6, 8.7e-16), (5, 0.0), (12, 1.1e-13), rounds=1, metric=metric_of("value", "", "lower"))
-    assert [(int(each.first, 16), each.before == 0, each.after == 0) for each in found(every)] == [
+    assert [(int(point.first, 16), point.before == 0, point.after == 0) for point in found(every)] == [
         (6, False, True),
         (11, True, False),
     ]
@@ -335,9 +337,9 @@ def test_a_level_behind_zeros_is_one_change_from_zero() -> None:
 # -- short improvements --------------------------------------------------------------------------------------------------
 
 
-def states(each: Series, releases: Collection[str] = ()) -> list[tuple[int, str, str]]:
+def states(one_series: Series, releases: Collection[str] = ()) -> list[tuple[int, str, str]]:
     """Where it changed, which way, and what became of it."""
-    every = changes_of(each, SETTINGS, releases=releases)
+    every = changes_of(one_series, SETTINGS, releases=releases)
     return [(int(change.first, 16), str(change.moved), change.state) for change in every if change.large]
 
 
@@ -350,7 +352,7 @@ def test_the_end_of_an_improvement_is_a_regression_unless_that_was_short(visit: 
     every = series((30, 1e-3), (visit, 0.7e-3), (60, 1e-3), noise=noise)
     better = "recovered" if visit == 2 else "confirmed"
     assert states(every) == [(30, "improved", better), (30 + visit, "regressed", state)]
-    assert [each.is_open for each in found(every)] == [False, state == "confirmed"]
+    assert [point.is_open for point in found(every)] == [False, state == "confirmed"]
     rate = replace(every, metric=metric_of("value", "GB/s"), rounds=tuple((1 / a, 1 / b) for a, b in every.rounds))
     assert states(rate) == states(every)
 
@@ -376,9 +378,9 @@ def test_short_improvements_that_are_most_of_the_recent_past_were_none() -> None
 def test_a_short_improvement_takes_no_regression_back() -> None:
     every = series((20, 0.7e-3), (30, 1e-3), (5, 0.7e-3), (20, 1e-3))
     assert states(every) == [(20, "regressed", "confirmed"), (55, "regressed", "relapsed")]
-    assert [each.is_open for each in found(every)] == [True, False, False]
+    assert [point.is_open for point in found(every)] == [True, False, False]
     mended = series((20, 0.7e-3), (30, 1e-3), (5, 0.7e-3), (20, 1e-3), (20, 0.7e-3))
-    assert not any(each.is_open for each in found(mended))
+    assert not any(point.is_open for point in found(mended))
 
 
 @pytest.mark.parametrize(("at", "state"), [(29, "relapsed"), (30, "confirmed"), (36, "confirmed"), (37, "relapsed")])
@@ -406,7 +408,7 @@ def test_what_was_long_ago_says_nothing_of_the_last_changes(
     last = series((65, 1e-3), (visit, 0.7e-3), (20, after)).rounds
     draw = random.Random(jumps)
     past = (*series(*older).rounds, *((draw.choice([1e-3, after]),) for _ in range(jumps)))
-    long, short = (states(given([median(each) for each in rounds])) for rounds in ((*past, *last), last))
+    long, short = (states(given([median(round) for round in rounds])) for rounds in ((*past, *last), last))
     there = len(past)
-    late = [each for each in long if each[0] >= there + 60 and each[1] == "regressed"]
+    late = [entry for entry in long if entry[0] >= there + 60 and entry[1] == "regressed"]
     assert late == [(there + at, moved, state) for at, moved, state in short if moved == "regressed"]

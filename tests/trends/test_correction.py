@@ -27,16 +27,16 @@ def sha(place: int) -> str:
 
 def of_commit(read: float, ratios: Mapping[int, float], chance: random.Random, **more: Any) -> list[Round]:
     """Rounds that read so many seconds, and whose pairs with the commits at these places scatter around those ratios."""
-    found = rounds(metric="wall_time", wall_time=[read * chance.lognormvariate(0, 0.02) for _ in range(PAIRS)], **more)
+    taken = rounds(metric="wall_time", wall_time=[read * chance.lognormvariate(0, 0.02) for _ in range(PAIRS)], **more)
     return [
         replace(
-            each,
+            round,
             against=[
                 Against("wall_time", f"s{other}", sha(other), math.log(ratio) + chance.gauss(0, PAIR_SD), 0.003, 60)
                 for other, ratio in ratios.items()
             ],
         )
-        for each in found
+        for round in taken
     ]
 
 
@@ -45,7 +45,7 @@ def nights(levels: Sequence[float], seed: int = 1, anchors: Sequence[int] = (0, 
     chance = random.Random(seed)
     commits = []
     for at, level in enumerate(levels):
-        others = sorted({at - 1 if each < 0 else each for each in anchors if each < at and at})
+        others = sorted({at - 1 if anchor < 0 else anchor for anchor in anchors if anchor < at and at})
         ratios = {other: level / levels[other] for other in others}
         read = 100e-6 * level * chance.lognormvariate(0, MOOD_SD)
         commits.append(recorded(of_commit(read, ratios, chance), defined=benchmark(metric="wall_time")))
@@ -53,12 +53,12 @@ def nights(levels: Sequence[float], seed: int = 1, anchors: Sequence[int] = (0, 
 
 
 def one(commits: Sequence[Recorded]) -> Series:
-    (found,) = series_of([(sha(at), [each]) for at, each in enumerate(commits)], SETTINGS)
-    return found
+    (series,) = series_of([(sha(at), [commit]) for at, commit in enumerate(commits)], SETTINGS)
+    return series
 
 
 def steps(series: Series) -> list[tuple[int, float]]:
-    return [(int(each.first, 16), each.ratio or 0.0) for each in changes_of(series, SETTINGS)]
+    return [(int(point.first, 16), point.ratio or 0.0) for point in changes_of(series, SETTINGS)]
 
 
 YEAR = [1.0] * 100 + [1.05] * 80 + [1.08] * 80 + [1.037] * 100
@@ -68,11 +68,11 @@ STEPS = [(100, 1.05), (180, 1.03), (260, 0.96)]
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_year_of_moods_hides_no_step_and_makes_none(seed: int) -> None:
     series = nights(YEAR, seed)
-    found = steps(series)
-    assert [at for at, _ in found] == pytest.approx([at for at, _ in STEPS], abs=1)
-    assert [ratio for _, ratio in found] == pytest.approx([ratio for _, ratio in STEPS], abs=0.01)
+    changes = steps(series)
+    assert [at for at, _ in changes] == pytest.approx([at for at, _ in STEPS], abs=1)
+    assert [ratio for _, ratio in changes] == pytest.approx([ratio for _, ratio in STEPS], abs=0.01)
     read = steps(replace(series, corrected={}))
-    assert [at for at, _ in read] != [at for at, _ in found], "what was read alone does not tell"
+    assert [at for at, _ in read] != [at for at, _ in changes], "what was read alone does not tell"
 
 
 def test_the_curve_ends_at_what_was_read_last() -> None:
@@ -106,8 +106,8 @@ def test_what_was_measured_in_another_way_is_not_linked() -> None:
 def test_a_ratio_that_cannot_be_one_is_none(odd: dict[str, Any]) -> None:
     chance = random.Random(1)
     base = of_commit(100e-6, {}, chance)
-    head = [replace(each, against=[replace(each.against[0], **odd)]) for each in of_commit(100e-6, {0: 1.0}, chance)]
-    series = one([recorded(each, defined=benchmark(metric="wall_time")) for each in (base, head)])
+    head = [replace(round, against=[replace(round.against[0], **odd)]) for round in of_commit(100e-6, {0: 1.0}, chance)]
+    series = one([recorded(side, defined=benchmark(metric="wall_time")) for side in (base, head)])
     assert series.corrected == {}
     assert series.curve == series.values
 
@@ -116,5 +116,5 @@ def test_other_metrics_of_the_case_are_as_they_were() -> None:
     """Device time has no part in the moods of the host."""
     chance = random.Random(1)
     base, head = (recorded(of_commit(100e-6, ratios, chance, gpu_time=[5e-6] * PAIRS)) for ratios in ({}, {0: 1.5}))
-    found = {each.metric.name: each for each in series_of([(sha(0), [base]), (sha(1), [head])], SETTINGS)}
-    assert (found["gpu_time"].corrected, set(found["wall_time"].corrected)) == ({}, {0, 1})
+    one_series = {series.metric.name: series for series in series_of([(sha(0), [base]), (sha(1), [head])], SETTINGS)}
+    assert (one_series["gpu_time"].corrected, set(one_series["wall_time"].corrected)) == ({}, {0, 1})

@@ -16,11 +16,11 @@ from .test_changes import SETTINGS, series
 def test_drift_adds_up_what_no_single_step_showed() -> None:
     creeping = series(*((20, 1e-3 * 1.022**step) for step in range(10)), rounds=5)
     assert [change.large for change in changes_of(creeping, SETTINGS)] == [False] * 9
-    found = drift(creeping, anchor(1e-3, commit=0, beside=199), SETTINGS)
-    assert found.verdict is Verdict.REGRESSED
-    assert found.ratio == pytest.approx(1.022**9, rel=0.01)
-    assert found.low is not None
-    assert found.low > 1.05
+    comparison = drift(creeping, anchor(1e-3, commit=0, beside=199), SETTINGS)
+    assert comparison.verdict is Verdict.REGRESSED
+    assert comparison.ratio == pytest.approx(1.022**9, rel=0.01)
+    assert comparison.low is not None
+    assert comparison.low > 1.05
 
 
 def test_drift_is_not_fooled_by_a_machine_that_moved() -> None:
@@ -30,25 +30,31 @@ def test_drift_is_not_fooled_by_a_machine_that_moved() -> None:
 
 def test_drift_of_exact_values_needs_no_test() -> None:
     memory = series((3, 2e6), (3, 3e6), noise=0.0, metric=metric_of("peak_memory"))
-    found = drift(memory, Anchor(memory.commits[0], memory.commits[-1], (2e6,), (2e6, 2e6)), SETTINGS)
-    assert (found.verdict, found.exact, found.ratio, found.low, found.p) == (Verdict.REGRESSED, True, 1.5, 1.5, None)
+    comparison = drift(memory, Anchor(memory.commits[0], memory.commits[-1], (2e6,), (2e6, 2e6)), SETTINGS)
+    assert (comparison.verdict, comparison.exact, comparison.ratio, comparison.low, comparison.p) == (
+        Verdict.REGRESSED,
+        True,
+        1.5,
+        1.5,
+        None,
+    )
 
 
 def test_drift_from_zero_has_no_ratio() -> None:
     launches = series((3, 0.0), (3, 7.0), noise=0.0, metric=metric_of("launches"))
-    found = drift(launches, Anchor(launches.commits[0], launches.commits[-1], (0.0,), (0.0,)), SETTINGS)
-    assert (found.verdict, found.ratio, found.reasons) == (Verdict.REGRESSED, None, ("from zero",))
+    comparison = drift(launches, Anchor(launches.commits[0], launches.commits[-1], (0.0,), (0.0,)), SETTINGS)
+    assert (comparison.verdict, comparison.ratio, comparison.reasons) == (Verdict.REGRESSED, None, ("from zero",))
 
 
 def test_drift_on_one_round_is_undecided() -> None:
     one = series((10, 1e-3), rounds=1)
-    found = drift(one, anchor(1e-3, beside=9, rounds=1), SETTINGS)
-    assert (found.verdict, found.reasons) == (Verdict.UNDECIDED, ("n = 1",))
+    comparison = drift(one, anchor(1e-3, beside=9, rounds=1), SETTINGS)
+    assert (comparison.verdict, comparison.reasons) == (Verdict.UNDECIDED, ("n = 1",))
 
 
 def test_drift_honours_thresholds() -> None:
-    each = replace(series((20, 1e-3), (20, 1.1e-3), rounds=len(QUIET)), threshold=0.3)
-    assert drift(each, anchor(1e-3), SETTINGS).verdict is Verdict.UNCHANGED
+    one_series = replace(series((20, 1e-3), (20, 1.1e-3), rounds=len(QUIET)), threshold=0.3)
+    assert drift(one_series, anchor(1e-3), SETTINGS).verdict is Verdict.UNCHANGED
 
 
 def test_drift_needs_results_of_both() -> None:
@@ -59,38 +65,42 @@ def test_drift_needs_results_of_both() -> None:
 CREEPING = series(*((1, 1e-3 * 1.02**step) for step in range(11)), rounds=2)
 
 
-def only(each: Series, release: int, *again: Again) -> Comparison:
-    (found,), unknown = drifts([each], each.commits[release], {key_of(each): again} if again else {}, SETTINGS)
+def only(one_series: Series, release: int, *again: Again) -> Comparison:
+    (comparison,), unknown = drifts(
+        [one_series], one_series.commits[release], {key_of(one_series): again} if again else {}, SETTINGS
+    )
     assert unknown == 0
-    return found
+    return comparison
 
 
-def unknown(each: Series, release: int, *again: Again) -> int:
-    found, many = drifts([each], each.commits[release], {key_of(each): again} if again else {}, SETTINGS)
-    assert found == []
+def unknown(one_series: Series, release: int, *again: Again) -> int:
+    comparisons, many = drifts(
+        [one_series], one_series.commits[release], {key_of(one_series): again} if again else {}, SETTINGS
+    )
+    assert comparisons == []
     return many
 
 
 def test_what_was_recorded_adds_up_too() -> None:
-    found = only(CREEPING, 0)
-    assert (found.verdict, found.gates) == (Verdict.REGRESSED, True)
-    assert found.ratio == pytest.approx(1.02**9, rel=0.01)  # three commits at the end stand for the newest one
-    assert found.reasons[-1] == "as recorded of 1 commit and 3 commits"
+    comparison = only(CREEPING, 0)
+    assert (comparison.verdict, comparison.gates) == (Verdict.REGRESSED, True)
+    assert comparison.ratio == pytest.approx(1.02**9, rel=0.01)  # three commits at the end stand for the newest one
+    assert comparison.reasons[-1] == "as recorded of 1 commit and 3 commits"
 
 
 def test_a_release_that_was_measured_again_speaks_before_what_was_recorded() -> None:
     release, head = CREEPING.commits[0], CREEPING.commits[-1]
     stale = Again(release, CREEPING.commits[5], tuple(scaled(2e-3)[:4]))
-    found = only(CREEPING, 0, stale, Again(release, head, tuple(scaled(1.2e-3)[:4])))
-    assert found.verdict is Verdict.UNCHANGED, "it is as slow tonight: the machine moved"
-    assert found.reasons[-1] == f"measured again beside {head[:8]}"
+    comparison = only(CREEPING, 0, stale, Again(release, head, tuple(scaled(1.2e-3)[:4])))
+    assert comparison.verdict is Verdict.UNCHANGED, "it is as slow tonight: the machine moved"
+    assert comparison.reasons[-1] == f"measured again beside {head[:8]}"
 
 
 def test_no_commit_from_beyond_a_step_stands_for_an_end() -> None:
     before = series((12, 2e-3), (2, 1e-3), (12, 1.2e-3), rounds=2)
-    found = only(before, 13)
-    assert found.ratio == pytest.approx(1.2, rel=0.01)
-    assert found.reasons[-1] == "as recorded of 2 commits and 3 commits"
+    comparison = only(before, 13)
+    assert comparison.ratio == pytest.approx(1.2, rel=0.01)
+    assert comparison.reasons[-1] == "as recorded of 2 commits and 3 commits"
 
 
 def test_drift_is_told_of_what_gates() -> None:
@@ -119,10 +129,15 @@ def of_sessions(*sessions: tuple[str, float]) -> Series:
 
 def test_rounds_of_sessions_apart_are_no_evidence_of_drift() -> None:
     """Each end of one session: what looks 26 % slower may be the hour, and is no pass either."""
-    found = only(of_sessions(("a", 1.0), ("b", 1.26)), 0)
-    assert (found.verdict, found.sessions, found.unconfirmed, found.exit_code()) == (Verdict.UNDECIDED, (1, 1), True, 4)
+    comparison = only(of_sessions(("a", 1.0), ("b", 1.26)), 0)
+    assert (comparison.verdict, comparison.sessions, comparison.unconfirmed, comparison.exit_code()) == (
+        Verdict.UNDECIDED,
+        (1, 1),
+        True,
+        4,
+    )
     assert (
-        found.reasons[0]
+        comparison.reasons[0]
         == "each side was measured in one session, not in the same: sessions may differ for other reasons"
     )
     assert only(of_sessions(("a", 1.26), ("b", 1.0)), 0).exit_code() == 0
@@ -135,10 +150,10 @@ def test_a_session_with_both_ends_tells_the_drift() -> None:
 def test_each_session_is_one_value_of_the_drift() -> None:
     """Three nights at each end: nine rounds do not make of a spread of 10 % between nights a claim of 8 %."""
     nights = of_sessions(("a", 0.9), ("b", 1.1), ("c", 1.0), ("d", 1.18), ("e", 0.98), ("f", 1.08))
-    found = only(nights, 2)
-    assert (found.verdict, found.sessions) == (Verdict.UNDECIDED, (3, 3))
-    assert found.base is not None
-    assert found.base.n == 3
+    comparison = only(nights, 2)
+    assert (comparison.verdict, comparison.sessions) == (Verdict.UNDECIDED, (3, 3))
+    assert comparison.base is not None
+    assert comparison.base.n == 3
     apart = only(of_sessions(("a", 1.0), ("b", 1.001), ("c", 0.999), ("d", 1.26), ("e", 1.261), ("f", 1.259)), 2)
     assert apart.verdict is Verdict.REGRESSED
 
@@ -155,8 +170,8 @@ def test_what_was_measured_again_in_the_session_of_its_neighbour_tells_by_that_a
 def test_an_end_beside_the_line_stands_for_itself() -> None:
     """The release was tagged on a branch that was merged later; the line beside it was another one."""
     made = series((4, 2e-3), (1, 1e-3), (3, 1e-3), rounds=4)
-    found = only(replace(made, beside=frozenset({4})), 4)
-    assert found.verdict is Verdict.UNCHANGED
-    assert found.reasons[-1] == "as recorded of 1 commit and 3 commits"
+    comparison = only(replace(made, beside=frozenset({4})), 4)
+    assert comparison.verdict is Verdict.UNCHANGED
+    assert comparison.reasons[-1] == "as recorded of 1 commit and 3 commits"
     tip = replace(series((4, 1e-3), (1, 2e-3), rounds=4), beside=frozenset({4}))
     assert only(tip, 0).verdict is Verdict.UNCHANGED, "the newest result is beside the line that the head goes on"

@@ -33,7 +33,7 @@ def test_what_the_case_is_about_and_its_memory_always_speak() -> None:
     time, memory = series("gpu_time", *[1e-3] * 24, primary=True), series("peak_memory", *[1e6] * 24)
     wall, host = series("wall_time", *[1e-3] * 24), series("host_time", *[1e-5] * 24)
     every = (time, memory, wall, host)
-    assert [gating(each, every) for each in every] == [None, None, frozenset(), frozenset()]
+    assert [gating(one_series, every) for one_series in every] == [None, None, frozenset(), frozenset()]
     assert gating(replace(wall, primary=True), [wall]) is None, "a CPU benchmark"
     assert gating(wall, [wall]) == frozenset()
 
@@ -47,8 +47,8 @@ def test_a_wall_time_speaks_where_the_time_of_the_device_is_lost_or_comes_back()
     )
     at = gating(wall, (device, wall))
     assert at == frozenset(SHAS[12:19])
-    found = changes_of(wall, Settings())
-    assert [each.first for each in found] == [SHAS[6], SHAS[12], SHAS[18]]
-    assert [each.first for each in that_gate(found, at)] == [SHAS[12], SHAS[18]]
+    points = changes_of(wall, Settings())
+    assert [point.first for point in points] == [SHAS[6], SHAS[12], SHAS[18]]
+    assert [point.first for point in that_gate(points, at)] == [SHAS[12], SHAS[18]]
     elsewhere = replace(device, device="GPU-2")
     assert gating(wall, (elsewhere, wall)) == frozenset(), "another card's says nothing"

@@ -32,7 +32,7 @@ def past(tmp_path: Path, shas: Sequence[str] = SHAS, **options: Any) -> Past:
 
 
 def measured(tmp_path: Path, sha: str, value: float, name: str = "ops.cudatime_add", env: str = ENV) -> None:
-    commit = next((each for each in commits() if each.sha == sha), Commit(sha, "elsewhere", "Ada", 5.0))
+    commit = next((one for one in commits() if one.sha == sha), Commit(sha, "elsewhere", "Ada", 5.0))
     taken_twice = [taken(name, order=order, gpu_time=value + order) for order in range(2)]
     fill(tmp_path / "results", taken_twice, [benchmark(name)], of=Side("head", commit, "HEAD", ENV), env=env)
 
@@ -50,12 +50,12 @@ def test_a_series_follows_the_order_of_the_caller(tmp_path: Path) -> None:
 def test_what_there_is(tmp_path: Path) -> None:
     measured(tmp_path, SHAS[0], 1.0)
     measured(tmp_path, SHAS[1], 2.0, "ops.cudatime_mul", "other")
-    found = past(tmp_path)
-    assert found.names == ("ops.cudatime_add", "ops.cudatime_mul")
-    assert found.environments == ("other", ENV)
-    assert [(each.name, each.facts["gpu"]) for each in found.machines] == [(BOX.name, "H100")]
-    assert (found.skipped, found.unknown) == ((), ())
-    assert found.series("ops.cudatime_gone") == ()
+    history = past(tmp_path)
+    assert history.names == ("ops.cudatime_add", "ops.cudatime_mul")
+    assert history.environments == ("other", ENV)
+    assert [(machine.name, machine.facts["gpu"]) for machine in history.machines] == [(BOX.name, "H100")]
+    assert (history.skipped, history.unknown) == ((), ())
+    assert history.series("ops.cudatime_gone") == ()
     assert past(tmp_path, environment="other").names == ("ops.cudatime_mul",)
     assert past(tmp_path, machine="elsewhere").names == ()
 
@@ -63,23 +63,23 @@ def test_what_there_is(tmp_path: Path) -> None:
 def test_results_of_other_commits_are_named(tmp_path: Path) -> None:
     measured(tmp_path, SHAS[0], 1.0)
     measured(tmp_path, "d" * 40, 2.0, "ops.cudatime_lost")
-    found = past(tmp_path)
-    assert found.names == ("ops.cudatime_add",)
-    (unknown,) = found.unknown
+    history = past(tmp_path)
+    assert history.names == ("ops.cudatime_add",)
+    (unknown,) = history.unknown
     assert (unknown.commit_sha, unknown.date) == ("d" * 40, 5.0)
-    assert [each.file for each in unknown.files] == [f"dddddddd-{ENV}.rounds.jsonl"]
+    assert [file.file for file in unknown.files] == [f"dddddddd-{ENV}.rounds.jsonl"]
 
 
 def test_a_benchmark_is_as_it_was_recorded_last(tmp_path: Path) -> None:
     for sha, version in zip(SHAS[:2], ("old", "new"), strict=True):
         side = Side("head", commits([sha])[0], "HEAD", ENV)
         fill(tmp_path / "results", [taken("ops.cudatime_add", gpu_time=1.0)], [benchmark(version=version)], of=side)
-    found = past(tmp_path)
-    last = found.benchmark("ops.cudatime_add")
+    history = past(tmp_path)
+    last = history.benchmark("ops.cudatime_add")
     assert last is not None
     assert (last.version, last.type, last.unit) == ("new", "time", "seconds")
     assert "def cudatime_add" in last.asv["code"]
-    assert found.benchmark("ops.cudatime_gone") is None
+    assert history.benchmark("ops.cudatime_gone") is None
 
 
 def test_the_stamp_follows_what_the_series_is_made_of(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_failed_and_skipped_results_are_crosses(tmp_path: Path) -> None:
     fill(tmp_path / "results", [failed], [benchmark()], of=Side("head", commits()[2], "HEAD", ENV))
     (series,) = past(tmp_path).series("ops.cudatime_add")
     assert (series.at, series.failures) == ((0, 2), ("", "oom"))
-    assert [len(each) for each in series.rounds] == [2, 0]
+    assert [len(round) for round in series.rounds] == [2, 0]
 
 
 def test_a_case_that_never_worked_is_a_series_of_crosses(tmp_path: Path) -> None:
@@ -127,24 +127,27 @@ def test_asvs_results_come_with_its_interval_and_its_failures(tmp_path: Path) ->
     }
     write_asv_file(tmp_path / "results", rows, sha=SHAS[1])
     (tmp_path / "results" / "benchmarks.json").write_text(json.dumps({"version": 2}))
-    found = past(tmp_path).series("time_x")
-    told = {each.case: (each.rounds[0], each.intervals[0], each.failures[0]) for each in found}
+    series = past(tmp_path).series("time_x")
+    told = {
+        one_series.case: (one_series.rounds[0], one_series.intervals[0], one_series.failures[0])
+        for one_series in series
+    }
     assert told == {
         Case("time_x", ("1",)): ((1.0,), (0.9, 1.1), ""),
         Case("time_x", ("2",)): ((), None, "error"),
         Case("time_x", ("3",)): ((), None, "skipped"),
         Case("time_x", ("4",)): ((4.0,), None, ""),  # one sample has no interval
     }
-    assert all(each.at == (1,) for each in found)
+    assert all(one_series.at == (1,) for one_series in series)
 
 
 @pytest.mark.parametrize("facts", [{"gpu": "H100"}, {}])
 def test_a_failure_without_a_device_is_one_of_the_devices_there_are(tmp_path: Path, facts: dict[str, str]) -> None:
     store = Store(tmp_path / "results")
     failed = taken("ops.cudatime_add", failure=Failure("signal", "it was killed"))
-    for place, each in enumerate((taken("ops.cudatime_add", gpu_time=1.0), failed)):
+    for place, round in enumerate((taken("ops.cudatime_add", gpu_time=1.0), failed)):
         side = Side("head", commits()[place], "HEAD", ENV)
-        store.append(side, Machine("gpu-box"), ENV, each, {"gpu": "H100"} if place == 0 else facts, benchmark())
+        store.append(side, Machine("gpu-box"), ENV, round, {"gpu": "H100"} if place == 0 else facts, benchmark())
     (series,) = past(tmp_path).series("ops.cudatime_add")
     assert (series.device, series.rounds, series.failures) == ("H100", ((1.0,), ()), ("", "signal"))
 
@@ -158,11 +161,11 @@ cells = st.none() | st.just(math.nan) | st.just(math.inf) | st.just(-1.0) | st.f
 def rows(draw: st.DrawFn) -> dict[str, Any]:
     params = draw(st.sampled_from([[], [["1", "2"]], [["2", "1"]], [["1", "2", "3"]]]))
     n = math.prod(map(len, params))
-    found = {"result": draw(st.lists(cells, min_size=n, max_size=n)), "params": params}
+    row = {"result": draw(st.lists(cells, min_size=n, max_size=n)), "params": params}
     if draw(st.booleans()):
-        found["version"] = draw(st.sampled_from(["1", "2"]))
-        found["started_at"] = draw(st.integers(1, 3)) * 1000
-    return found
+        row["version"] = draw(st.sampled_from(["1", "2"]))
+        row["started_at"] = draw(st.integers(1, 3)) * 1000
+    return row
 
 
 @st.composite
@@ -188,8 +191,8 @@ def test_the_past_is_what_the_store_holds_of_every_commit(data: st.DataObject) -
                 fill(root, ours, [benchmark("a.cudatime_x", [["1", "2"]])], of=side, env=env)
         store = Store(root)
         expected = series_of([(sha, store.load(sha).recorded) for sha in SHAS], Settings())
-        found = past_of(root, Path(folder) / "cache", commits(), Settings())
-        series = [each for name in found.names for each in found.series(name)]
-        bare = [replace(each, intervals=(None,) * len(each.at)) for each in series]
-        key = lambda each: (each.case, each.machine, each.environment, each.device, each.metric.name)  # noqa: E731
+        history = past_of(root, Path(folder) / "cache", commits(), Settings())
+        series = [one_series for name in history.names for one_series in history.series(name)]
+        bare = [replace(one_series, intervals=(None,) * len(one_series.at)) for one_series in series]
+        key = lambda series: (series.case, series.machine, series.environment, series.device, series.metric.name)  # noqa: E731
         assert sorted(bare, key=key) == sorted(expected, key=key)

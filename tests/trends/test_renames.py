@@ -29,9 +29,9 @@ def past(tmp_path: Path) -> Past:
 
 
 def only(tmp_path: Path) -> Series:
-    found = past(tmp_path)
-    assert found.names == (NEW,)
-    (series,) = found.series(NEW)
+    history = past(tmp_path)
+    assert history.names == (NEW,)
+    (series,) = history.series(NEW)
     return series
 
 
@@ -114,9 +114,11 @@ def test_results_of_asv_are_joined_too(tmp_path: Path) -> None:
         write_asv_file(root, rows, sha=SHAS[place])
     entry = {**benchmark("time_new").asv, "was": ["time_old"], "version": "2"}
     (root / "benchmarks.json").write_text(json.dumps({"time_new": entry, "version": 2}))
-    found = past(tmp_path)
-    assert found.names == ("time_new",)
-    assert [(str(each.case), each.rounds[:2], len(set(each.ways[:2]))) for each in found.series("time_new")] == [
+    history = past(tmp_path)
+    assert history.names == ("time_new",)
+    assert [
+        (str(series.case), series.rounds[:2], len(set(series.ways[:2]))) for series in history.series("time_new")
+    ] == [
         ("time_new(a)", ((1.0,), (1.0,)), 1),
         ("time_new(b)", ((2.0,), (2.0,)), 1),
     ]
@@ -152,7 +154,7 @@ def test_the_code_tells_what_is_one_benchmark(
         record(tmp_path, place, coded(*(before if place < 15 else after)), 1e-3 if place < 15 else 1.2e-3)
     series = only(tmp_path)
     assert len(set(series.ways)) == ways
-    assert [each.first for each in changes_of(series, Settings())] == ([SHAS[15]] if ways == 1 else [])
+    assert [point.first for point in changes_of(series, Settings())] == ([SHAS[15]] if ways == 1 else [])
 
 
 def test_a_result_of_asv_s_has_the_code_of_the_version_it_was_of(tmp_path: Path) -> None:
@@ -163,5 +165,5 @@ def test_a_result_of_asv_s_has_the_code_of_the_version_it_was_of(tmp_path: Path)
         rows = {NEW: {"result": [1e-3], "params": [], "version": "v2"}}
         write_asv_file(tmp_path / "results", rows, sha=SHAS[place], machine="box", folder="box")
     every = past(tmp_path).series(NEW)
-    assert sum(len(each.at) for each in every) == 24
-    assert {dict(way)["version"] for each in every for way in each.ways} == {"v1"}
+    assert sum(len(series.at) for series in every) == 24
+    assert {dict(way)["version"] for series in every for way in series.ways} == {"v1"}

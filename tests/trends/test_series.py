@@ -17,12 +17,12 @@ FACTS = {"gpu": "H100", "gpu_uuid": "GPU-1", "driver": "570", "torch": "2.11"}
 
 def recorded(*groups: list[Round], machine: str = "box", defined: Benchmark | None = None, **facts: Any) -> Recorded:
     """What is recorded of a commit; `facts` are those of all its rounds, beside FACTS."""
-    every = [replace(each, facts={**FACTS, **facts}) for group in groups for each in group]
+    every = [replace(round, facts={**FACTS, **facts}) for group in groups for round in group]
     return Recorded("sha", Machine(machine), "py", tuple(every), known(defined or benchmark()), Path("file"))
 
 
 def history(*commits: Recorded | None) -> list[tuple[str, list[Recorded]]]:
-    return [(f"{place:040x}", [each] if each is not None else []) for place, each in enumerate(commits)]
+    return [(f"{place:040x}", [commit] if commit is not None else []) for place, commit in enumerate(commits)]
 
 
 def at(center: float, **options: Any) -> list[Round]:
@@ -30,19 +30,19 @@ def at(center: float, **options: Any) -> list[Round]:
 
 
 def one(*commits: Recorded | None) -> Series:
-    (found,) = series_of(history(*commits), SETTINGS)
-    return found
+    (series,) = series_of(history(*commits), SETTINGS)
+    return series
 
 
 def test_a_series_has_an_item_for_every_commit_with_a_result() -> None:
-    found = one(recorded(at(1e-3)), None, recorded(at(2e-3)))
-    assert (found.case, found.metric) == (Case("ops.cudatime_add"), metric_of("gpu_time"))
-    assert (found.machine, found.device, found.environment, found.primary) == ("box", "H100", "py", True)
-    assert [int(sha, 16) for sha in found.commits] == [0, 1, 2]
-    assert found.at == (0, 2)
-    assert found.rounds == (tuple(scaled(1e-3)), tuple(scaled(2e-3)))
-    assert found.ways[0] == found.ways[1] != ()
-    assert {("version", "1"), ("driver", "570"), ("harness", "1"), ("unit", "s")} <= set(found.ways[0])
+    series = one(recorded(at(1e-3)), None, recorded(at(2e-3)))
+    assert (series.case, series.metric) == (Case("ops.cudatime_add"), metric_of("gpu_time"))
+    assert (series.machine, series.device, series.environment, series.primary) == ("box", "H100", "py", True)
+    assert [int(sha, 16) for sha in series.commits] == [0, 1, 2]
+    assert series.at == (0, 2)
+    assert series.rounds == (tuple(scaled(1e-3)), tuple(scaled(2e-3)))
+    assert series.ways[0] == series.ways[1] != ()
+    assert {("version", "1"), ("driver", "570"), ("harness", "1"), ("unit", "s")} <= set(series.ways[0])
 
 
 def test_every_case_and_metric_is_a_series() -> None:
@@ -52,8 +52,11 @@ def test_every_case_and_metric_is_a_series() -> None:
         ),
         at(2e-3, params=["2"]),
     )
-    found = series_of(history(both), SETTINGS)
-    assert [(each.case.params, each.metric.name, each.metric.exact, each.primary) for each in found] == [
+    series = series_of(history(both), SETTINGS)
+    assert [
+        (one_series.case.params, one_series.metric.name, one_series.metric.exact, one_series.primary)
+        for one_series in series
+    ] == [
         (("1",), "gpu_time", False, True),
         (("1",), "host_time", False, False),
         (("1",), "peak_memory", True, False),
@@ -64,10 +67,14 @@ def test_every_case_and_metric_is_a_series() -> None:
 def test_machines_and_kinds_of_devices_are_never_one_series() -> None:
     every = [("a", "H100", "GPU-1"), ("a", "H100", "GPU-2"), ("a", "H200", "GPU-3"), ("b", "H100", "GPU-2")]
     commits = history(*(recorded(at(1e-3), machine=machine, gpu=gpu, gpu_uuid=uuid) for machine, gpu, uuid in every))
-    found = series_of(commits, SETTINGS)
-    assert [(each.machine, each.device) for each in found] == [("a", "H100"), ("a", "H200"), ("b", "H100")]
-    assert found[0].cards == {0: ("GPU-1",), 1: ("GPU-2",)}
-    assert found[0].ways[0] != found[0].ways[1], "nothing links the two cards"
+    series = series_of(commits, SETTINGS)
+    assert [(one_series.machine, one_series.device) for one_series in series] == [
+        ("a", "H100"),
+        ("a", "H200"),
+        ("b", "H100"),
+    ]
+    assert series[0].cards == {0: ("GPU-1",), 1: ("GPU-2",)}
+    assert series[0].ways[0] != series[0].ways[1], "nothing links the two cards"
 
 
 @pytest.mark.parametrize(
@@ -94,27 +101,27 @@ def test_how_often_was_sampled_is_no_other_way() -> None:
 
 def test_of_a_commit_measured_in_two_ways_the_later_one_counts() -> None:
     old, new = recorded(at(1e-3), driver="570"), recorded(at(2e-3), driver="580")
-    found = one(replace(old, rounds=old.rounds + new.rounds))
-    assert found.rounds == (tuple(scaled(2e-3)),)
-    assert ("driver", "580") in found.ways[0]
+    series = one(replace(old, rounds=old.rounds + new.rounds))
+    assert series.rounds == (tuple(scaled(2e-3)),)
+    assert ("driver", "580") in series.ways[0]
 
 
 def test_failures_and_values_that_are_none_leave_a_gap() -> None:
-    found = one(
+    series = one(
         recorded(at(1e-3)),
         recorded(broken()),
         recorded(rounds(gpu_time=[math.nan] * 5)),
         recorded(at(1e-3)[:4], broken(count=1)),
     )
-    assert [len(each) for each in found.rounds] == [5, 0, 0, 4]
+    assert [len(round) for round in series.rounds] == [5, 0, 0, 4]
 
 
 def test_what_the_newest_definition_declares_counts() -> None:
     def declaring(**declared: Any) -> Recorded:
         return recorded(rounds(metric="value", value=scaled(3.0)), defined=benchmark(metric="value", declared=declared))
 
-    found = one(declaring(threshold=0.3), declaring(threshold=0.2, better="higher"))
-    assert (found.threshold, found.metric.better) == (0.2, "higher")
+    series = one(declaring(threshold=0.3), declaring(threshold=0.2, better="higher"))
+    assert (series.threshold, series.metric.better) == (0.2, "higher")
 
 
 def test_exact_is_what_every_commit_calls_exact() -> None:
@@ -127,8 +134,8 @@ def test_exact_is_what_every_commit_calls_exact() -> None:
 
 def test_the_recorded_history_of_this_repository_makes_series() -> None:
     store = Store(Path(__file__).parents[2] / "history")
-    shas = list(dict.fromkeys(each.commit_sha for each in store.commits()))
-    found = series_of([(sha, store.load(sha).recorded) for sha in shas], SETTINGS)
-    times = [each for each in found if each.metric.name == "gpu_time"]
+    shas = list(dict.fromkeys(commit.commit_sha for commit in store.commits()))
+    series = series_of([(sha, store.load(sha).recorded) for sha in shas], SETTINGS)
+    times = [one_series for one_series in series if one_series.metric.name == "gpu_time"]
     assert times
-    assert all(each.device.startswith("NVIDIA") and len(each.rounds) == len(shas) for each in times)
+    assert all(series.device.startswith("NVIDIA") and len(series.rounds) == len(shas) for series in times)

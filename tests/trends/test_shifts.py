@@ -20,15 +20,15 @@ BOX, TWIN, OTHER, NEWER = ("a", "", "py3.11"), ("a", "", "py3.12"), ("b", "", "p
 
 
 def moved(name: str, at: int = 10, **changes: object) -> Moved:
-    found = Moved(name, BOX, (at - 1, at), frozenset({BOX}), frozenset({OTHER}), undoes=None)
-    return found._replace(**changes)  # type: ignore[arg-type]
+    change = Moved(name, BOX, (at - 1, at), frozenset({BOX}), frozenset({OTHER}), undoes=None)
+    return change._replace(**changes)  # type: ignore[arg-type]
 
 
 def test_what_moved_in_one_place_alone_is_one_shift() -> None:
     late = moved("io.time_a", 20)
-    (found,) = shifts_of([*(moved(each) for each in NAMES), late])
-    assert found == Shifted(tuple(range(9)), (9, 10), "machine", stood=9, undoes=None)
-    assert reasons(found, "", [[]] * 9) == (
+    (shift,) = shifts_of([*(moved(name) for name in NAMES), late])
+    assert shift == Shifted(tuple(range(9)), (9, 10), "machine", stood=9, undoes=None)
+    assert reasons(shift, "", [[]] * 9) == (
         "9 of them were measured on other machines too and did not move there: was it the machine?",
     )
 
@@ -36,11 +36,11 @@ def test_what_moved_in_one_place_alone_is_one_shift() -> None:
 @pytest.mark.parametrize(
     "every",
     [
-        [moved(each) for each in NAMES[:4]],
+        [moved(name) for name in NAMES[:4]],
         [moved(f"io.time_{at}") for at in range(9)],
-        [moved(each, stood=frozenset()) for each in NAMES],
-        [moved(each, moved=frozenset({BOX, NEWER} if at > 5 else {BOX})) for at, each in enumerate(NAMES)],
-        [moved(each, 10 + 5 * at) for at, each in enumerate(NAMES)],
+        [moved(name, stood=frozenset()) for name in NAMES],
+        [moved(name, moved=frozenset({BOX, NEWER} if at > 5 else {BOX})) for at, name in enumerate(NAMES)],
+        [moved(name, 10 + 5 * at) for at, name in enumerate(NAMES)],
     ],
     ids=["few", "one module", "nothing to hold it against", "a third of it elsewhere too", "one after the other"],
 )
@@ -62,32 +62,32 @@ def test_what_the_commit_may_as_well_have_done_is_no_shift(every: list[Moved]) -
 def test_it_may_have_been_what_the_places_have_in_common(
     where: set[Where], still: set[Where], suspect: str | None
 ) -> None:
-    found = shifts_of([moved(each, moved=frozenset(where), stood=frozenset(still)) for each in NAMES])
-    assert [each.suspect for each in found] == ([] if suspect is None else [suspect])
+    shifts = shifts_of([moved(name, moved=frozenset(where), stood=frozenset(still)) for name in NAMES])
+    assert [shift.suspect for shift in shifts] == ([] if suspect is None else [suspect])
 
 
 def test_ranges_that_overlap_may_have_one_commit_in_common() -> None:
-    every = [moved(each, range=(9 - at % 3, 10 + at % 2)) for at, each in enumerate(NAMES)]
-    (found,) = shifts_of(every)
-    assert (len(found.members), found.range) == (9, (9, 10))
+    every = [moved(name, range=(9 - at % 3, 10 + at % 2)) for at, name in enumerate(NAMES)]
+    (shift,) = shifts_of(every)
+    assert (len(shift.members), shift.range) == (9, (9, 10))
 
 
 def test_what_is_back_where_it_was_is_a_shift_wherever_it_was_measured() -> None:
-    every = [moved(each, 30, stood=frozenset(), undoes=(9, 10 + at % 2)) for at, each in enumerate(NAMES)]
-    (found,) = shifts_of([*every, moved("io.time_z", 30, stood=frozenset())])
-    assert found == Shifted(tuple(range(9)), (29, 30), "", stood=0, undoes=(9, 10))
-    assert reasons(found, "3f2c1ab0", [["measured differently: number 1 → 10"]] * 9) == (
+    every = [moved(name, 30, stood=frozenset(), undoes=(9, 10 + at % 2)) for at, name in enumerate(NAMES)]
+    (shift,) = shifts_of([*every, moved("io.time_z", 30, stood=frozenset())])
+    assert shift == Shifted(tuple(range(9)), (29, 30), "", stood=0, undoes=(9, 10))
+    assert reasons(shift, "3f2c1ab0", [["measured differently: number 1 → 10"]] * 9) == (
         "they are back at the level of 3f2c1ab0",
         "measured differently: number 1 → 10",
     )
-    apart = [each._replace(undoes=(at, at + 1)) for at, each in enumerate(every)]
+    apart = [commit._replace(undoes=(at, at + 1)) for at, commit in enumerate(every)]
     assert shifts_of(apart) == [], "they were moved one after the other"
 
 
 def test_a_series_stood_where_it_was_measured_on_both_sides_and_shows_no_change() -> None:
-    def of(each: object, good: int, last: int) -> bool:
-        assert isinstance(each, type(series((1, 1.0))))
-        return stood(each, changes_of(each, Settings()), each.commits[good], each.commits[last])
+    def of(value: object, good: int, last: int) -> bool:
+        assert isinstance(value, type(series((1, 1.0))))
+        return stood(value, changes_of(value, Settings()), value.commits[good], value.commits[last])
 
     quiet, step = series((30, 1e-3)), series((10, 1e-3), (20, 1.2e-3))
     assert of(quiet, 9, 10)
@@ -100,11 +100,11 @@ def test_a_series_stood_where_it_was_measured_on_both_sides_and_shows_no_change(
 
 def test_a_change_that_took_another_back_says_which() -> None:
     there = changes_of(series((15, 1e-3), (15, 1.3e-3), (15, 1e-3)), Settings())
-    assert [each.undoes for each in there] == ["", there[0].first]
+    assert [kept.undoes for kept in there] == ["", there[0].first]
     lost = changes_of(series((15, 1.3e-3), (15, 1e-3), (15, 1.3e-3)), Settings())
-    assert [(str(each.moved), each.undoes) for each in lost] == [("improved", ""), ("regressed", lost[0].first)]
+    assert [(str(point.moved), point.undoes) for point in lost] == [("improved", ""), ("regressed", lost[0].first)]
     further = changes_of(series((15, 1.3e-3), (15, 1e-3), (15, 2e-3)), Settings())
-    assert [each.undoes for each in further] == ["", ""]
+    assert [point.undoes for point in further] == ["", ""]
 
 
 def test_how_a_case_was_measured_is_told_where_it_is_another_way() -> None:

@@ -55,7 +55,7 @@ def bisect(
     check_metric(metric)
     session = Session(request)
     sides = session.revision_side("base", good, "", environment), session.revision_side("head", bad, "", environment)
-    commits = [each.commit for each in sides]
+    commits = [side.commit for side in sides]
     line = line_between(session.repository, commits[0], commits[1], session.own_paths)
     if not line:
         why = "the commits between them touch only results and reports"
@@ -63,7 +63,7 @@ def bisect(
             f"{commits[0].short} and {commits[1].short} have the same code", why=why, fix="name others"
         )
     run = _Bisect(session, watcher, metric, environment, start + budget_s, restart)
-    run.found = Bisection(Case(words), commits[0], line[-1], len(line))
+    run.result = Bisection(Case(words), commits[0], line[-1], len(line))
     try:
         run.choose_case(words, commits[0], line[-1])
         run.search(commits[0], line)
@@ -73,9 +73,9 @@ def bisect(
     run.keep()
     if code in (Exit.PASSED, Exit.NOTHING):
         run.forget()
-    found, options = run.found, run.options
-    unmeasured = code == Exit.NOTHING and found.change is None
-    over = (code == Exit.UNDECIDED or unmeasured) and not found.confirmed and time.monotonic() > start + budget_s
+    result, options = run.result, run.options
+    unmeasured = code == Exit.NOTHING and result.change is None
+    over = (code == Exit.UNDECIDED or unmeasured) and not result.confirmed and time.monotonic() > start + budget_s
     return Report(
         command="bisect",
         exit_codes=(code,),
@@ -85,12 +85,12 @@ def bisect(
         machine=run.meter.machine,
         device=run.meter.device,
         plan=", ".join(filter(None, [run.plan, run.recorded])),
-        bisection=found,
+        bisection=result,
         remark=f"the budget of {format_duration(budget_s)} ended before both ends were measured"
         if over and unmeasured
-        else remark(found, interrupted=code == Exit.INTERRUPTED),
+        else remark(result, interrupted=code == Exit.INTERRUPTED),
         warnings=tuple(run.meter.warnings),
-        suggestions=tuple(_suggestions(found, code, [str(found.case), good, bad], options, run.again, over=over)),
+        suggestions=tuple(_suggestions(result, code, [str(result.case), good, bad], options, run.again, over=over)),
         options=tuple(options),
         recorded=str(run.meter.root),
         duration_s=time.monotonic() - start,
@@ -108,7 +108,7 @@ class _Bisect:
         self._metric = metric
         """The one that is looked at, once it is known."""
         self.meter = Meter(session, watcher, environment)
-        self.found: Bisection
+        self.result: Bisection
         self.interrupted = False
         self.plan = self.recorded = ""
         self._versions: dict[Case, str] = {}
@@ -122,12 +122,12 @@ class _Bisect:
         for name, commit in (("head", bad), ("base", good)):
             prepared, _ = self.meter.prepare(commit, name)
             suite = discover(self.meter.job(prepared), prepared)
-            cases.update((case, each.code) for each in suite.benchmarks for case in cases_of(each))
+            cases.update((case, benchmark.code) for benchmark in suite.benchmarks for case in cases_of(benchmark))
             try:
                 self.meter.case = one_case(words, list(cases))
                 break
             except NothingMeasured as error:
-                if name == "base" and any(each.fatal for each in suite.problems):
+                if name == "base" and any(problem.fatal for problem in suite.problems):
                     why = where_searched(self._session.config.benchmark_dir, suite.problems)
                     raise NothingMeasured(error.what, why=why, fix=error.fix) from None
                 if name == "base":
@@ -156,9 +156,9 @@ class _Bisect:
         finally:
             self.interrupted = self.interrupted or line.interrupted
             if outer is None or (line.ends is not None and line.ends.contrast.verdict is outer.verdict):
-                self.found = bisection(line, self.meter.case, merges)
-        if line.confirmed is not None and len(self.found.found) == 1:
-            self._enter(self.found)
+                self.result = bisection(line, self.meter.case, merges)
+        if line.confirmed is not None and len(self.result.found) == 1:
+            self._enter(self.result)
         return True
 
     def _enter(self, outer: Bisection) -> None:
@@ -176,7 +176,7 @@ class _Bisect:
             if self.search(base, inner, (*outer.merges, merge), outer.change):
                 return
         if not self.interrupted:
-            self.found = replace(outer, reasons=(*outer.reasons, "a merge: its branch alone does not show the change"))
+            self.result = replace(outer, reasons=(*outer.reasons, "a merge: its branch alone does not show the change"))
 
     def _ledger(self, good: Commit, bad: Commit) -> SavedBisection:
         case, request = self.meter.case, self._session.request
@@ -202,18 +202,18 @@ class _Bisect:
         return ledger
 
     def forget(self) -> None:
-        for each in self._ledgers:
-            each.forget()
+        for ledger in self._ledgers:
+            ledger.forget()
 
     def keep(self) -> None:
         """Keep for the history what was confirmed: the change between the ends, and the step of the commit that did it."""
-        found = self.found
-        parts = [(found.change, found.good, found.bad)]
-        if found.confirmed and found.parent is not None:
-            parts.append((found.step, found.parent, found.found[-1]))
+        result = self.result
+        parts = [(result.change, result.good, result.bad)]
+        if result.confirmed and result.parent is not None:
+            parts.append((result.step, result.parent, result.found[-1]))
         for contrast, base, head in parts:
             if contrast is not None:
-                claim = (found.case, contrast.metric, contrast.verdict, contrast.ratio)
+                claim = (result.case, contrast.metric, contrast.verdict, contrast.ratio)
                 with contextlib.suppress(StoreError):
                     keep_confirmed(
                         self._session.cache, self._session.machine.name, "bisect", base.sha, head.sha, [claim]
@@ -237,20 +237,20 @@ class _Bisect:
 
     @property
     def exit_code(self) -> Exit:
-        found = self.found
+        result = self.result
         if self.interrupted:
             return Exit.INTERRUPTED
-        if not found.found:
+        if not result.found:
             return Exit.NOTHING
-        return Exit.PASSED if found.confirmed and len(found.found) == 1 else Exit.UNDECIDED
+        return Exit.PASSED if result.confirmed and len(result.found) == 1 else Exit.UNDECIDED
 
     @property
     def options(self) -> list[str]:
         """Words that ask for the same again."""
         machine = self._session.request.overrides.get("machine")
         named = (("--metric", self._asked), ("--env", self._environment), ("--machine", machine))
-        found = [word for name, value in named if value for word in (name, value)]
-        return [*found, *self._session.again]
+        words = [word for name, value in named if value for word in (name, value)]
+        return [*words, *self._session.again]
 
     @property
     def again(self) -> list[str]:
@@ -259,22 +259,22 @@ class _Bisect:
         return [*(named if self._environment else []), *self._session.again]
 
     def _told(self, line: CommitSearch, commit: Commit) -> None:
-        probe = next(each for each in probes(line) if each.commit == commit)
+        probe = next(candidate for candidate in probes(line) if candidate.commit == commit)
         self._watcher.note(probe_words(probe))
         self._watcher.advance(commit.short)
 
 
 def _suggestions(
-    found: Bisection, code: Exit, words: Sequence[str], options: Sequence[str], again: Sequence[str], *, over: bool
+    result: Bisection, code: Exit, words: Sequence[str], options: Sequence[str], again: Sequence[str], *, over: bool
 ) -> list[tuple[str, str]]:
     again_words = quoted("regress", "bisect", *words, *options)
     if code == Exit.INTERRUPTED or over:
         return [("go on", again_words)]
-    if code == Exit.UNDECIDED and not found.confirmed:
+    if code == Exit.UNDECIDED and not result.confirmed:
         return [("again", f"{again_words} --restart")]
-    if found.confirmed and found.parent is not None:
-        ends = found.parent.short, found.found[-1].short
-        return [("again", quoted("regress", "check", *ends, *again, "-b", str(found.case)))]
+    if result.confirmed and result.parent is not None:
+        ends = result.parent.short, result.found[-1].short
+        return [("again", quoted("regress", "check", *ends, *again, "-b", str(result.case)))]
     return []
 
 
@@ -286,20 +286,20 @@ def one_case(words: str, cases: Sequence[Case]) -> Case:
 
     Raises NothingMeasured if there is none, RegressError where there are several.
     """
-    for found in (
-        [each for each in cases if str(each) == words],
-        [each for each in cases if each.name == words],
+    for matching in (
+        [case for case in cases if str(case) == words],
+        [case for case in cases if case.name == words],
         _matching(words, cases),
     ):
-        if len(found) == 1:
-            return found[0]
-        if found:
+        if len(matching) == 1:
+            return matching[0]
+        if matching:
             raise RegressError(
-                f"{words!r} is {len(found)} cases; bisect takes one",
-                why=first_of(found, NEAR),
-                fix=f"name one: {quoted(str(found[0]))}",
+                f"{words!r} is {len(matching)} cases; bisect takes one",
+                why=first_of(matching, NEAR),
+                fix=f"name one: {quoted(str(matching[0]))}",
             )
-    near = near_names(words, [*map(str, cases), *(each.name for each in cases)], NEAR)
+    near = near_names(words, [*map(str, cases), *(case.name for case in cases)], NEAR)
     raise NothingMeasured(
         f"there is no case {words!r}",
         why=f"the suite has {len(cases)} cases, and no similar name"
@@ -314,4 +314,4 @@ def _matching(words: str, cases: Sequence[Case]) -> list[Case]:
         pattern = re.compile(words)
     except re.error:
         return []
-    return [each for each in cases if pattern.search(str(each))]
+    return [case for case in cases if pattern.search(str(case))]

@@ -65,7 +65,7 @@ class Entries:
     def measured(self) -> list[Pair]:
         """The pairs of rounds, of whichever commits."""
         judged = [*self.verified, *([self.ends] if self.ends is not None else [])]
-        parts = [*(each.pairs for each in judged), *(each.pairs for each in self.probes.values())]
+        parts = [*(judgement.pairs for judgement in judged), *(probe.pairs for probe in self.probes.values())]
         return [pair for pairs in parts for pair in pairs]
 
 
@@ -126,6 +126,6 @@ def _finite(judged: Judged) -> Judged:
 
 def _entries(kept: _Written | None) -> Entries:
     """Empty where nothing is kept, or no measurement: then all is measured again."""
-    found = Entries(kept.ends, dict(kept.probes), kept.verified) if kept is not None else Entries()
-    good = all(math.isfinite(each) for pair in found.measured for each in (pair.base, pair.head))
-    return found if good else Entries()
+    entries = Entries(kept.ends, dict(kept.probes), kept.verified) if kept is not None else Entries()
+    good = all(math.isfinite(value) for pair in entries.measured for value in (pair.base, pair.head))
+    return entries if good else Entries()

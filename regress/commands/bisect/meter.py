@@ -56,31 +56,31 @@ class Meter:
         job = _of_case(self.job(base, head), self.case)
         recorder = Recorder(session, self.root, (base, head))
         with session.devices.held(self._watcher):
-            found = execute(job, recorder.take, _Notes(self._watcher), steps)
-        recorder.finish(found)
+            measured = execute(job, recorder.take, _Notes(self._watcher), steps)
+        recorder.finish(measured)
         self.machine = recorder.machine
         self.recorded_as = recorder.named(base.side).environment
-        if found.rounds:
-            self.device = self.device or device_line(found.facts.get("base", {}), found.rounds)
-        for each in (*remarks(session.config, found, job, Ceilings()), *recorder.warnings()):
-            if each not in self.warnings:
-                self.warnings.append(each)
-        return found
+        if measured.rounds:
+            self.device = self.device or device_line(measured.facts.get("base", {}), measured.rounds)
+        for remark in (*remarks(session.config, measured, job, Ceilings()), *recorder.warnings()):
+            if remark not in self.warnings:
+                self.warnings.append(remark)
+        return measured
 
     def probe(self, good: Prepared, commit: Commit, steps: Steps) -> JobResult:
         """A commit measured in turn with the good end. Raises CommitSkipped where it cannot be."""
         try:
             head, _ = self.prepare(commit, "head")
-            found = self.measure(good, head, steps)
+            measured = self.measure(good, head, steps)
         except (BuildFailed, NothingMeasured) as error:
             raise CommitSkipped(error.cause) from error
-        if self.case not in found.cases.get("head", ()) and not found.interrupted:
-            why = "; ".join(each.message for each in found.problems if each.fatal)
+        if self.case not in measured.cases.get("head", ()) and not measured.interrupted:
+            why = "; ".join(problem.message for problem in measured.problems if problem.fatal)
             raise CommitSkipped("it does not have the case" + (f": {why}" if why else ""))
-        versions = {own[self.case.name].code for own in found.benchmarks.values() if self.case.name in own}
+        versions = {own[self.case.name].code for own in measured.benchmarks.values() if self.case.name in own}
         if len(versions) > 1:
             raise CommitSkipped("its own suite has another version of the benchmark")
-        return found
+        return measured
 
 
 class PairSteps:
@@ -100,9 +100,9 @@ class PairSteps:
         self.end_s = end_s
         self._case, self._at, self._more, self._title, self._afresh = case, first, more, title, afresh
 
-    def next(self, found: JobResult) -> Batch | None:
-        wanted = self._more(found)
-        if not wanted or not any(self._case in own for own in found.cases.values()):
+    def next(self, measured: JobResult) -> Batch | None:
+        wanted = self._more(measured)
+        if not wanted or not any(self._case in own for own in measured.cases.values()):
             return None
         at, self._at = self._at, self._at + wanted
         afresh, self._afresh = self._afresh, False

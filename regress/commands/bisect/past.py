@@ -43,7 +43,7 @@ def _levels(
         return {}
     if case.name not in past.names:
         return {}
-    every = [each for each in past.series(case.name) if each.case == case and each.metric.name == metric]
+    every = [series for series in past.series(case.name) if series.case == case and series.metric.name == metric]
     return max(map(_largest, every), key=len, default={})
 
 

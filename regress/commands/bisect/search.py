@@ -48,7 +48,7 @@ class CommitSearch:
     ) -> None:
         self.meter, self.good, self.commits = meter, good, tuple(commits)
         self._ledger, self._told, self._end_s = ledger, told, ends
-        self._place = {each.sha: at for at, each in enumerate(commits)}
+        self._place = {commit.sha: at for at, commit in enumerate(commits)}
         self._ready: Prepared | None = None
         self.weights: tuple[float, ...] = ()
         """What recorded results say of each commit; empty: nothing."""
@@ -68,12 +68,12 @@ class CommitSearch:
     @property
     def verified(self) -> tuple[tuple[CandidateRange, Judged], ...]:
         """The ranges that were to be verified, and what came out."""
-        return tuple((self._range(each), each) for each in self._ledger.entries.verified)
+        return tuple((self._range(judgement), judgement) for judgement in self._ledger.entries.verified)
 
     @property
     def confirmed(self) -> tuple[CandidateRange, Judged] | None:
         """What was verified and is so, by the rule of a check and by all that was measured."""
-        steps = [(place, each) for place, each in self.verified if self._is_step(each)]
+        steps = [(place, judgement) for place, judgement in self.verified if self._is_step(judgement)]
         if not steps:
             return None
         search = self.state()
@@ -86,15 +86,15 @@ class CommitSearch:
     def state(self, probes: dict[str, Probed] | None = None) -> Search:
         """The search as it stands after these probes (all of them)."""
         exact = self._kind != "noisy"
-        found = [] if exact else self._differences(self._known_ends.pairs)
-        size = 1.0 if exact else math.fsum(found) / len(found)
-        search = Search(len(self.commits), size, tuple(found), exact, self.weights)
+        apart = [] if exact else self._differences(self._known_ends.pairs)
+        size = 1.0 if exact else math.fsum(apart) / len(apart)
+        search = Search(len(self.commits), size, tuple(apart), exact, self.weights)
         for sha, probed in (self.probes if probes is None else probes).items():
             at = self._place[sha]
             search = search.without(at) if probed.skipped else search.with_pairs(at, self._differences(probed.pairs))
         if probes is None:
-            for place, each in self.verified:
-                search = search.verified(place, self._differences(each.pairs))
+            for place, judgement in self.verified:
+                search = search.verified(place, self._differences(judgement.pairs))
         return search
 
     def _differences(self, pairs: Sequence[Pair]) -> list[float]:
@@ -125,19 +125,19 @@ class CommitSearch:
         self._ready = ready
         bad, bad_s = self.meter.prepare(self.commits[-1], "head")
         steps, began = EndsSteps(self.meter.settings, metric, self._end_s), time.monotonic()
-        found = self.meter.measure(ready, bad, steps)
-        self.interrupted = found.interrupted
-        if found.interrupted or not steps.enough:
+        measured = self.meter.measure(ready, bad, steps)
+        self.interrupted = measured.interrupted
+        if measured.interrupted or not steps.enough:
             return None
-        comparison = steps.comparison(found)
+        comparison = steps.comparison(measured)
         if comparison is None:
             nothing = Contrast(Metric(metric or "value", "", "tracked"), Verdict.UNDECIDED, reasons=("not measured",))
             self._ledger.ends(Judged(nothing, ()))
             return self.ends
-        pairs = pairs_of(found.rounds, comparison.metric.name)
+        pairs = pairs_of(measured.rounds, comparison.metric.name)
         took_s = (time.monotonic() - began) / max(1, len(pairs))
         kind, failure = kind_of(comparison), comparison.head_failure
-        more = steps.others(found)
+        more = steps.others(measured)
         if kind == "noisy" and not _all_positive(pairs):
             kind, more = None, [*more, "some rounds are zero, so there is no ratio to search for"]
         self._ledger.ends(
@@ -165,26 +165,26 @@ class CommitSearch:
         """Measure the commit for as long as the search wants more of it."""
         before = self.probes.get(commit.sha, Probed()).pairs
 
-        def more(found: JobResult) -> int:
-            new = self._pairs(found)
+        def more(measured: JobResult) -> int:
+            new = self._pairs(measured)
             if new:
                 self._ledger.probe(commit.sha, Probed((*before, *new)))
-            elif found.rounds:  # it gives no values, and will give none
+            elif measured.rounds:  # it gives no values, and will give none
                 return 0
             ask = self.state().ask()
             wanted = ask is not None and self.commits[ask.candidate] == commit and not self.is_over
             return ask.pairs if ask is not None and wanted else 0
 
         try:
-            found = self.meter.probe(
+            measured = self.meter.probe(
                 self._good_ready(), commit, PairSteps(self.meter.case, self._first(), more, self._end_s)
             )
-            self.interrupted = found.interrupted
-            new = self._pairs(found)
+            self.interrupted = measured.interrupted
+            new = self._pairs(measured)
             if new:
                 self._ledger.probe(commit.sha, Probed((*before, *new)))
             elif not (self.interrupted or self.is_over or before):
-                raise CommitSkipped(self._why_not(found))
+                raise CommitSkipped(self._why_not(measured))
         except CommitSkipped as skipped:
             self._ledger.probe(commit.sha, Probed(skipped=str(skipped)))
         if not self.interrupted and commit.sha in self.probes:
@@ -203,20 +203,20 @@ class CommitSearch:
         base, _ = self.meter.prepare(good, "base")
         told = f"verifying: {bad.short} against {good.short}"
         steps = PairSteps(
-            self.meter.case, first, lambda found: 0 if found.rounds else rounds, self._end_s, told, afresh=True
+            self.meter.case, first, lambda measured: 0 if measured.rounds else rounds, self._end_s, told, afresh=True
         )
         try:
-            found = self.meter.probe(base, bad, steps)
+            measured = self.meter.probe(base, bad, steps)
         except CommitSkipped as skipped:
             nothing = Contrast(self._metric, Verdict.UNDECIDED, reasons=(str(skipped),))
             self._ledger.verified(Judged(nothing, (), good=good.sha, bad=bad.sha))
             return True
-        self.interrupted = found.interrupted
-        cut = self.is_over and sum(each.side == "head" for each in found.rounds) < rounds
-        if not (found.interrupted or cut):
+        self.interrupted = measured.interrupted
+        cut = self.is_over and sum(round.side == "head" for round in measured.rounds) < rounds
+        if not (measured.interrupted or cut):
             least = math.expm1(abs(search.sought) * SHARE) if kind == "noisy" else self.meter.settings.change_threshold
-            comparison = self._of_metric(judged(found, self.meter.settings, least))
-            pairs = tuple(self._pairs(found))
+            comparison = self._of_metric(judged(measured, self.meter.settings, least))
+            pairs = tuple(self._pairs(measured))
             told_apart = (
                 contrast(comparison)
                 if comparison is not None
@@ -251,21 +251,21 @@ class CommitSearch:
             self._ready, _ = self.meter.prepare(self.good, "base")
         return self._ready
 
-    def _pairs(self, found: JobResult) -> list[Pair]:
+    def _pairs(self, measured: JobResult) -> list[Pair]:
         """What was measured of the metric; of a case that fails, whether it does."""
         if self._kind != "failing":
-            return pairs_of(found.rounds, self._metric.name)
-        failures = {each.side: each.failure for each in found.rounds if each.failure is not None}
-        if "head" not in failures and not any(each.side == "head" for each in found.rounds):
+            return pairs_of(measured.rounds, self._metric.name)
+        failures = {round.side: round.failure for round in measured.rounds if round.failure is not None}
+        if "head" not in failures and not any(round.side == "head" for round in measured.rounds):
             return []
-        if any(_kind_of_failure(each) != self._known_ends.failure for each in failures.values()):
+        if any(_kind_of_failure(failure) != self._known_ends.failure for failure in failures.values()):
             return []
         # A base without rounds has worked all the same: in the unmeasured visit.
         return [Pair(float("base" in failures), float("head" in failures))]
 
-    def _why_not(self, found: JobResult) -> str:
+    def _why_not(self, measured: JobResult) -> str:
         """Why a commit gave no values. Raises NothingMeasured where it is the good end that gave none."""
-        failures = {each.side: each.failure for each in found.rounds if each.failure is not None}
+        failures = {round.side: round.failure for round in measured.rounds if round.failure is not None}
         if "base" in failures:
             why = failures["base"].message
             raise NothingMeasured(f"the good end {self.good.short} fails now", why=why, fix="regress check, then again")
@@ -275,12 +275,12 @@ class CommitSearch:
         return f"it has no {self._metric.name}"
 
     def _of_metric(self, every: Sequence[Comparison]) -> Comparison | None:
-        alike = [each for each in every if each.metric.name == self._metric.name]
+        alike = [comparison for comparison in every if comparison.metric.name == self._metric.name]
         return alike[0] if alike else next(iter(every), None)
 
 
 def _all_positive(pairs: Sequence[Pair]) -> bool:
-    return bool(pairs) and min(min(each.base, each.head) for each in pairs) > 0
+    return bool(pairs) and min(min(pair.base, pair.head) for pair in pairs) > 0
 
 
 def _kind_of_failure(failure: Failure) -> str:

@@ -51,7 +51,7 @@ def _place(line: CommitSearch, search: Search) -> tuple[CandidateRange, Judged |
     if line.confirmed is not None:
         return line.confirmed
     place = search.best()[0] if search.is_sure else search.likely()
-    return place, next((each for verified, each in reversed(line.verified) if verified == place), None)
+    return place, next((judgement for verified, judgement in reversed(line.verified) if verified == place), None)
 
 
 def _reasons(line: CommitSearch, search: Search, place: CandidateRange) -> Iterator[str]:
@@ -73,7 +73,7 @@ def probes(line: CommitSearch) -> Iterator[Probe]:
 
 
 def _probe(line: CommitSearch, sha: str, probed: Probed, search: Search, final: Search) -> Probe:
-    at = next(at for at, each in enumerate(line.commits) if each.sha == sha)
+    at = next(at for at, commit in enumerate(line.commits) if commit.sha == sha)
     commit, left = line.commits[at], search.likely(1 - DOUBT)
     count = left.bad - left.good
     if probed.skipped:
@@ -81,7 +81,7 @@ def _probe(line: CommitSearch, sha: str, probed: Probed, search: Search, final: 
     standing = final.standing(at)
     ratio = low = high = None
     if line.ends is not None and line.ends.kind == "noisy":
-        ratio, low, high = (math.exp(each) for each in (standing.change, standing.low, standing.high))
+        ratio, low, high = (math.exp(value) for value in (standing.change, standing.low, standing.high))
     elif line.ends is not None and line.ends.kind == "exact":
         pair = probed.pairs[-1]
         ratio = low = high = pair.head / pair.base if pair.base else None
@@ -115,20 +115,20 @@ def probe_words(probe: Probe) -> str:
     return f"{what}: {change}{probe.state}; {counted(probe.left, 'commit')} left"
 
 
-def remark(found: Bisection, *, interrupted: bool) -> str:
+def remark(result: Bisection, *, interrupted: bool) -> str:
     """What the last line says: the commit or the range, and how sure."""
-    if found.change is None:
+    if result.change is None:
         return "the ends were not measured"
-    if not found.found:
-        return "nothing to bisect: " + no_change(found)
-    last = found.found[-1]
+    if not result.found:
+        return "nothing to bisect: " + no_change(result)
+    last = result.found[-1]
     author = f" ({last.author})" if last.author else ""
-    if len(found.found) == 1:
+    if len(result.found) == 1:
         what = f"{last.short} {last.subject}{author}"
     else:
-        what = f"one of {len(found.found)} commits, {found.found[0].short} to {last.short}"
-    sure = "" if found.confidence is None else f", {_sure(found.confidence)}"
-    how = "confirmed" if found.confirmed else "not confirmed"
+        what = f"one of {len(result.found)} commits, {result.found[0].short} to {last.short}"
+    sure = "" if result.confidence is None else f", {_sure(result.confidence)}"
+    how = "confirmed" if result.confirmed else "not confirmed"
     return f"{what}{sure}, {how}" if not interrupted else f"{what} so far{sure}"
 
 
@@ -136,13 +136,13 @@ def _sure(confidence: float) -> str:
     return "certain" if confidence >= 0.9999 else f"{format_percent(math.floor(confidence * 1000) / 1000)} sure"
 
 
-def no_change(found: Bisection) -> str:
+def no_change(result: Bisection) -> str:
     """Why there is nothing to look for."""
-    change = found.change
+    change = result.change
     assert change is not None
     words = [str(change.verdict)]
     if change.ratio is not None:
         inside = f" ({format_interval(change.low, change.high)})" if change.low is not None and not change.exact else ""
         words.append(f"{format_change(change.ratio)}{inside}")
     metric = change.metric.name.replace("_", " ")
-    return f"{metric} of {found.good.short} and {found.bad.short}: {', '.join([*words, *change.reasons])}"
+    return f"{metric} of {result.good.short} and {result.bad.short}: {', '.join([*words, *change.reasons])}"

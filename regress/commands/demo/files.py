@@ -89,6 +89,6 @@ def _planted_rows() -> str:
     rows = []
     for step in STORY:
         if step.planted:
-            names = sorted({f"`{each.benchmark}`" for each in step.planted})
+            names = sorted({f"`{planted.benchmark}`" for planted in step.planted})
             rows.append(f"| {step.subject} | {' '.join(names)} | {step.effect} |")
     return "\n".join(rows)

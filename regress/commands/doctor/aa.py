@@ -58,8 +58,8 @@ def _report(
 ) -> Report:
     settings, side, facts = session.config.settings, job.sides[-1], measured.facts.get("head", {})
     summed = overall(comparisons, settings)
-    found = summed_up(comparisons, summed, side.side.label, time.time())
-    code = _code(found, summed)
+    self_check = summed_up(comparisons, summed, side.side.label, time.time())
+    code = _code(self_check, summed)
     codes = (Exit.INTERRUPTED, code) if measured.interrupted else (code,)
     warnings = remarks(session.config, measured, job, Ceilings())
     if measured.interrupted:
@@ -74,12 +74,12 @@ def _report(
         plan=_plan(job, measured, summed, locked),
         comparisons=comparisons,
         counts=summed.counts,
-        remark="" if code == Exit.NOTHING else _remark(found),
+        remark="" if code == Exit.NOTHING else _remark(self_check),
         cases=summed.cases,
         geomean=summed.geomean,
         noise_floor=summed.noise_floor,
         min_detectable=summed.min_detectable,
-        aa=found,
+        aa=self_check,
         fineness=fineness(comparisons, measured.rounds),
         problems=tuple(measured.problems),
         warnings=tuple(warnings),
@@ -90,12 +90,12 @@ def _report(
     )
 
 
-def _code(found: SelfCheck, summed: Overall) -> Exit:
+def _code(self_check: SelfCheck, summed: Overall) -> Exit:
     """A false alarm is a regression that is none."""
     if Exit.NOTHING in summed.exit_codes:
         return Exit.NOTHING
     undecided = Exit.UNDECIDED if Exit.UNDECIDED in summed.exit_codes else Exit.PASSED
-    return Exit.REGRESSED if found.false_alarms else undecided
+    return Exit.REGRESSED if self_check.false_alarms else undecided
 
 
 def _named(side: Prepared, facts: Mapping[str, Any]) -> Side:
@@ -105,9 +105,9 @@ def _named(side: Prepared, facts: Mapping[str, Any]) -> Side:
 
 def _suggestions(comparisons: Sequence[Comparison]) -> Iterator[tuple[str, str]]:
     """What to run next after a false alarm: what disturbs the machine, and the worst case again."""
-    alarms = [each for each in comparisons if each.gates and each.verdict.traits.claims]
+    alarms = [comparison for comparison in comparisons if comparison.gates and comparison.verdict.traits.claims]
     if alarms:
-        worst = max(alarms, key=lambda each: abs(math.log(each.ratio)) if each.ratio else math.inf)
+        worst = max(alarms, key=lambda comparison: abs(math.log(comparison.ratio)) if comparison.ratio else math.inf)
         yield "why", "regress doctor"
         yield "again", quoted("regress", "doctor", "--aa", "-b", str(worst.case))
 
@@ -117,12 +117,12 @@ def _plan(job: Job, measured: JobResult, summed: Overall, locked: str) -> str:
     return ", ".join(filter(None, [words, "interleaved", f"{rounds_words(job, measured)} a side", locked]))
 
 
-def _remark(found: SelfCheck) -> str:
+def _remark(self_check: SelfCheck) -> str:
     """ "0 false alarms in 40 cases: 38 unchanged (95 %), 2 undecided (5 %)"."""
-    cases = len(found.cases)
-    shares = [(found.unchanged, "unchanged"), (found.undecided, "undecided")]
+    cases = len(self_check.cases)
+    shares = [(self_check.unchanged, "unchanged"), (self_check.undecided, "undecided")]
     words = [f"{number} {word} ({format_percent(number / cases)})" for number, word in shares if number]
-    told = found.false_alarms + found.unchanged + found.undecided
+    told = self_check.false_alarms + self_check.unchanged + self_check.undecided
     words += [f"{cases - told} without a verdict"] if cases > told else []
-    alarms = f"{counted(found.false_alarms, 'false alarm')} in {counted(cases, 'case')}"
+    alarms = f"{counted(self_check.false_alarms, 'false alarm')} in {counted(cases, 'case')}"
     return f"{alarms}: {', '.join(words)}" if words else alarms

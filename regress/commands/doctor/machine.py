@@ -79,7 +79,11 @@ def _others_on_device(facts: Mapping[str, Any]) -> Iterator[Check]:
     try:
         with nvml.opened(api):
             device = api.nvmlDeviceGetHandleByUUID(facts["gpu_uuid"])  # an index would count hidden ones too
-            others = [each.pid for each in api.nvmlDeviceGetComputeRunningProcesses(device) if each.pid != os.getpid()]
+            others = [
+                process.pid
+                for process in api.nvmlDeviceGetComputeRunningProcesses(device)
+                if process.pid != os.getpid()
+            ]
     except api.NVMLError as error:
         yield Check("other processes", "warn", f"cannot be asked for: {error}", "nvidia-smi lists them")
         return
@@ -139,19 +143,19 @@ def _cpu() -> Iterator[Check]:
 
 def _host_clock() -> Check:
     """What host and wall times can be compared to here, by a loop that both sides share."""
-    found = agreement(Backend())
-    where = f"on CPU {found.core}" if found.core is not None else "on whatever CPU"
-    in_turn, apart = 100 * found.in_turn, 100 * found.apart
+    agreed = agreement(Backend())
+    where = f"on CPU {agreed.core}" if agreed.core is not None else "on whatever CPU"
+    in_turn, apart = 100 * agreed.in_turn, 100 * agreed.apart
     words = f"windows in turn {where} agree to {in_turn:.2g} %, one after the other to {apart:.2g} %"
-    if found.core is None:
+    if agreed.core is None:
         why = "processes cannot choose their CPU here"
         return Check("host's clock", "warn", f"{words}: {why}", "allow sched_setaffinity in the container's profile")
-    if not found.knows_preemption:
+    if not agreed.knows_preemption:
         why = "the kernel does not report when others had the CPU"
         return Check(
             "host's clock", "warn", f"{words}: {why}", "a kernel with CONFIG_SCHED_INFO has /proc/self/schedstat"
         )
-    if found.in_turn > NOISY:
+    if agreed.in_turn > NOISY:
         why = "host and wall times need many pairs"
         return Check("host's clock", "warn", f"{words}: {why}", "stop other programs")
     return Check("host's clock", "ok", words)
@@ -175,20 +179,20 @@ def _repository(session: Session) -> Iterator[Check]:
 def _suite(session: Session, watcher: Watcher) -> Iterator[Check]:
     try:
         side = session.prepare(session.tree_side("head"), watcher)
-        found = discover(session.job((side,), 1), side)
+        suite = discover(session.job((side,), 1), side)
     except RegressError as error:
         yield Check("suite", "fail", error.cause, error.fix)
         return
-    on_device = sum(each.needs_device for each in found.benchmarks)
-    fatal = [each for each in found.problems if each.fatal]
+    on_device = sum(benchmark.needs_device for benchmark in suite.benchmarks)
+    fatal = [problem for problem in suite.problems if problem.fatal]
     for problem in fatal:
         yield Check("suite", "fail", f"{problem.where}: {problem.message}", "fix that import")
-    if not found.benchmarks:
+    if not suite.benchmarks:
         yield Check(
             "suite", "fail", f"no benchmark in {session.config.benchmark_dir}", "write one: docs/first-benchmark.md"
         )
     elif not fatal:
-        yield Check("suite", "ok", f"{counted(len(found.benchmarks), 'benchmark')}, {on_device} of them on the device")
+        yield Check("suite", "ok", f"{counted(len(suite.benchmarks), 'benchmark')}, {on_device} of them on the device")
 
 
 def _places(session: Session) -> Iterator[Check]:
@@ -205,7 +209,7 @@ def _places(session: Session) -> Iterator[Check]:
 
 
 def _place(name: str, folder: Path) -> Check:
-    existing = next(each for each in (folder, *folder.parents) if each.exists())
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
     if not existing.is_dir():
         return Check(
             name, "fail", f"{folder} cannot be created: {existing} is not a folder", f"mv {existing} {existing}.other"

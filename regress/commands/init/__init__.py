@@ -41,7 +41,7 @@ FILE, FORMAT, KEPT = "classified.json", 3, 20
 class LookedOver(NamedTuple):
     """A suite that was classified, and is as it was since."""
 
-    found: dict[str, Any]
+    needed: dict[str, Any]
     """Settings that the configuration needs, by their names."""
     left: str
     """What was not tried, in words."""
@@ -115,7 +115,7 @@ def _of_existing(session: Session, file: File, watcher: Watcher, write: bool, bu
     kept = StateFile(session.cache / FILE, "suites", LookedOver, FORMAT)
     known = kept.read().get(key) if write else None
     if known is not None:  # looked over before, and nothing has changed since
-        checks = (*_added(session, file, known.found), *untried(session, known.left))
+        checks = (*_added(session, file, known.needed), *untried(session, known.left))
         return Report("init", checks=checks, suggestions=(("then", "regress check"),))
     used, prepared, told = _prepared(session, watcher)
     seen = _classified(used, prepared, watcher, budget_s)
@@ -124,15 +124,15 @@ def _of_existing(session: Session, file: File, watcher: Watcher, write: bool, bu
     if seen.interrupted:
         return report
     patterns = seen.patterns()
-    found = {**({"cuda": patterns} if patterns else {}), **({"environment": DEFAULT_ENVIRONMENT} if told else {})}
+    needed = {**({"cuda": patterns} if patterns else {}), **({"environment": DEFAULT_ENVIRONMENT} if told else {})}
     with contextlib.suppress(StoreError), kept.changing() as suites:
         suites.pop(key, None)
-        suites[key] = LookedOver(found, seen.left)
+        suites[key] = LookedOver(needed, seen.left)
         for old in list(suites)[:-KEPT]:
             del suites[old]
     if write:
-        return replace(report, checks=(*_added(session, file, found), *report.checks))
-    shown = _block(session, file, found)
+        return replace(report, checks=(*_added(session, file, needed), *report.checks))
+    shown = _block(session, file, needed)
     if shown is None:
         return replace(report, checks=(_nothing_to_add(file), *report.checks))
     report = replace(report, block=shown)
@@ -201,24 +201,24 @@ def _state(session: Session) -> str:
 # -- the block -----------------------------------------------------------------------------------------------------------
 
 
-def _block(session: Session, file: File, found: Mapping[str, Any]) -> tuple[str, str] | None:
+def _block(session: Session, file: File, needed: Mapping[str, Any]) -> tuple[str, str] | None:
     """Where to add something, and what; None where nothing has to be added."""
     if file.has_block:
-        every = {**found, **({"cuda": [*session.config.settings.cuda, *found["cuda"]]} if "cuda" in found else {})}
+        every = {**needed, **({"cuda": [*session.config.settings.cuda, *needed["cuda"]]} if "cuda" in needed else {})}
         lines = [f"    {json.dumps(key)}: {json.dumps(value)}," for key, value in every.items()]
         return (f'"regress" in {file.path.name}', "\n".join(lines)) if lines else None
-    return (file.path.name, "\n".join(block(found))) if found or not file.is_plain else None
+    return (file.path.name, "\n".join(block(needed))) if needed or not file.is_plain else None
 
 
-def _added(session: Session, file: File, found: Mapping[str, Any]) -> list[Check]:
+def _added(session: Session, file: File, needed: Mapping[str, Any]) -> list[Check]:
     """The block written into the configuration, and what is to be ignored into .gitignore."""
     config = session.config
-    if not found and file.is_plain:
+    if not needed and file.is_plain:
         return [_nothing_to_add(file)]
-    files.write(file.path, file.with_block(found), overwrite=True)
+    files.write(file.path, file.with_block(needed), overwrite=True)
     report_dir = (config.root / config.settings.report_dir).resolve()
     inside = [
-        os.path.relpath(each, config.root) for each in (config.html_dir, report_dir) if each.is_relative_to(config.root)
+        os.path.relpath(path, config.root) for path in (config.html_dir, report_dir) if path.is_relative_to(config.root)
     ]
     held = config.root.is_relative_to(session.repository.root)
     ignored = _ignored(config.root, inside, session.repository) if held else []

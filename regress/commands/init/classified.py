@@ -80,8 +80,8 @@ class Classified:
     @property
     def counts(self) -> dict[Kind, int]:
         """How many cases of each kind that occurs, in the order of the kinds."""
-        found = list(self.kinds.values())
-        return {kind: found.count(kind) for kind in Kind if kind in found}
+        kinds = list(self.kinds.values())
+        return {kind: kinds.count(kind) for kind in Kind if kind in kinds}
 
     @property
     def words(self) -> str:
@@ -104,9 +104,10 @@ class Classified:
         """Units of tracked numbers of which nothing says whether more or less of it is better, and regular expressions for the
         names of their benchmarks."""
         units = {
-            each.name: value.unit
-            for each in self.rounds
-            if (value := each.values.get("value")) is not None and not self.benchmarks[each.name].declared.get("better")
+            round.name: value.unit
+            for round in self.rounds
+            if (value := round.values.get("value")) is not None
+            and not self.benchmarks[round.name].declared.get("better")
         }
         names = {name for name, unit in units.items() if metric_of("value", unit).better == "unknown"}
         others = {case.name for case in self.kinds} - names
@@ -120,8 +121,8 @@ class Classified:
         what was not tried is as they are.
         """
         first_s, between_s = self.measured.overhead or (0.0, 0.0)
-        sampled_s = statistics.median([each.duration_s for each in self.measured.rounds] or [0.0])
-        costs = [max(each.duration_s, sampled_s) + between_s for each in self.rounds]
+        sampled_s = statistics.median([round.duration_s for round in self.measured.rounds] or [0.0])
+        costs = [max(round.duration_s, sampled_s) + between_s for round in self.rounds]
         visit_s = first_s + statistics.fmean(costs or [0.0]) * (cases or self.cases)
         return 2 * (self.measured.start_s + (1 + rounds) * visit_s)
 
@@ -142,17 +143,17 @@ def classify(job: Job, watcher: Watcher, budget_s: float) -> Classified:
         raise nothing_selected(job, suite.problems, suite.benchmarks)
     problems, _ = apart(suite.problems, job.selection, suite.benchmarks, job.suite)
     count, given_up, size = len(waiting), 0, FULL
-    found: Classified | None = None
-    while waiting and (found is None or (time.monotonic() < end_s and not found.interrupted)):
+    classified: Classified | None = None
+    while waiting and (classified is None or (time.monotonic() < end_s and not classified.interrupted)):
         began, group, waiting = time.monotonic(), waiting[:size], waiting[size:]
-        part = _group(replace(job, quick=found is not None), group, watcher, end_s)
+        part = _group(replace(job, quick=classified is not None), group, watcher, end_s)
         slow = _timed_out(part.rounds)
         given_up += sum(case.name in slow and case not in part.kinds for case in (*group, *waiting))
         waiting = [case for case in waiting if case.name not in slow]
         size = max(1, int(PART * budget_s * len(group) / (time.monotonic() - began)))
-        found = part if found is None else found.and_then(part)
-    assert found is not None
-    return replace(found, problems=tuple(problems), cases=count, given_up=given_up)
+        classified = part if classified is None else classified.and_then(part)
+    assert classified is not None
+    return replace(classified, problems=tuple(problems), cases=count, given_up=given_up)
 
 
 class _Growing:
@@ -163,8 +164,8 @@ class _Growing:
         self.end_s = end_s
         self._left, self._size = list(cases), 1
 
-    def next(self, found: JobResult) -> Batch | None:
-        slow = _timed_out(found.rounds)
+    def next(self, measured: JobResult) -> Batch | None:
+        slow = _timed_out(measured.rounds)
         left = [case for case in self._left if case.name not in slow]
         now, self._left = left[: self._size], left[self._size :]
         self._size *= 2
@@ -173,7 +174,7 @@ class _Growing:
 
 def _timed_out(rounds: Iterable[Round]) -> set[str]:
     """Names of the benchmarks of which a case has taken too long."""
-    return {each.name for each in rounds if each.failure is not None and each.failure.kind == "timeout"}
+    return {round.name for round in rounds if round.failure is not None and round.failure.kind == "timeout"}
 
 
 def _in_turn(cases: Sequence[Case]) -> list[Case]:
@@ -190,10 +191,10 @@ def _group(job: Job, cases: Sequence[Case], watcher: Watcher, end_s: float) -> C
     job = replace(job, selection=Selection(tuple(map(str, cases)), known=True))
     plain = execute(job, _forget, watcher, _Growing(cases, end_s))
     benchmarks = plain.benchmarks.get("head", {})
-    first = {_case(each): each for each in plain.rounds}
-    counted = any("launches" in each.values for each in plain.rounds)
+    first = {_case(round): round for round in plain.rounds}
+    counted = any("launches" in round.values for round in plain.rounds)
     blind = not counted and "no_device" not in plain.facts.get("head", {})
-    kinds = {case: _first_sight(each, benchmarks[case.name], blind) for case, each in first.items()}
+    kinds = {case: _first_sight(round, benchmarks[case.name], blind) for case, round in first.items()}
     asking = {case for case, kind in kinds.items() if kind is Kind.WAITING}
     if not asking or plain.interrupted:
         return Classified(kinds, tuple(plain.rounds), benchmarks, plain, (), len(kinds), 0, plain.interrupted)
@@ -203,13 +204,13 @@ def _group(job: Job, cases: Sequence[Case], watcher: Watcher, end_s: float) -> C
     tried = execute(
         replace(job, settings=settings, selection=again), _forget, watcher, _Growing(sorted(asking, key=str), end_s)
     )
-    second = {case: each for each in tried.rounds if (case := _case(each)) in asking}
+    second = {case: round for round in tried.rounds if (case := _case(round)) in asking}
     kinds = {
         case: kind for case, kind in kinds.items() if case not in asking
     }  # what there was no time for is not known
-    kinds |= {case: _at_second_sight(each) for case, each in second.items()}
-    rounds = {**first, **{case: each for case, each in second.items() if kinds[case] in MOVABLE}}
-    known = tuple(each for case, each in rounds.items() if case in kinds)
+    kinds |= {case: _at_second_sight(round) for case, round in second.items()}
+    rounds = {**first, **{case: round for case, round in second.items() if kinds[case] in MOVABLE}}
+    known = tuple(round for case, round in rounds.items() if case in kinds)
     return Classified(kinds, known, benchmarks, plain, (), len(kinds), 0, tried.interrupted)
 
 
@@ -261,8 +262,8 @@ def _is_timed(benchmark: Benchmark) -> bool:
     return benchmark.metric == "wall_time" and not benchmark.name.rpartition(".")[2].lower().startswith("timeraw")
 
 
-def _case(each: Round) -> Case:
-    return Case(each.name, tuple(each.params))
+def _case(round: Round) -> Case:
+    return Case(round.name, tuple(round.params))
 
 
 def _forget(round: Round, facts: Mapping[str, Any], benchmark: Benchmark) -> None:

@@ -31,7 +31,7 @@ def described(session: Session, seen: Classified) -> Report:
     measured, rounds = seen.measured, session.config.settings.check_rounds or LOOKS[0]
     took = f"about {format_duration(seen.check_s(rounds), rough=True)}"
     plan = f"{counted(seen.cases, 'case')}, {counted(rounds, 'round')} a side, builds apart"
-    known = any(each.failure is None for each in seen.rounds)
+    known = any(round.failure is None for round in seen.rounds)
     estimate = (Check("a check", "ok", f"{took}: {plan}"),) if known else ()
     fatal = any(problem.fatal for problem in seen.problems)
     hopeless = bool(seen.kinds) and set(seen.kinds.values()) == {Kind.FAILED}
@@ -54,7 +54,7 @@ def described(session: Session, seen: Classified) -> Report:
 
 def _next(session: Session, seen: Classified, rounds: int) -> tuple[tuple[str, str], ...]:
     """What to run next, and about how long it takes by what was measured."""
-    good = [Case(each.name, tuple(each.params)) for each in seen.rounds if each.failure is None]
+    good = [Case(round.name, tuple(round.params)) for round in seen.rounds if round.failure is None]
     left = seen.cases - len(seen.kinds) - seen.given_up
     more = (("go on", _further(session)),) if left > 0 else ()
     if not good:
@@ -77,37 +77,37 @@ def _about(seconds: float) -> str:
 
 def _doubts(session: Session, seen: Classified) -> list[Check]:
     """What the reader has to see to, or should know before adding the block."""
-    found = untried(session, seen.left)
+    doubts = untried(session, seen.left)
     facts, counts = seen.measured.facts.get("head", {}), seen.counts
     if "no_device" in facts:
         what = f"{facts['no_device']}; only a GPU shows which time_* use CUDA"
-        found.append(Check("CUDA device", "warn", what, "regress init, on a machine with a GPU"))
+        doubts.append(Check("CUDA device", "warn", what, "regress init, on a machine with a GPU"))
     if Kind.UNKNOWN in counts:
         what = f"calls cannot be counted here: {counted(counts[Kind.UNKNOWN], 'time_* case')} may or may not use CUDA"
-        found.append(Check("CUDA device", "warn", what, 'name those that are in "cuda" under "regress"'))
+        doubts.append(Check("CUDA device", "warn", what, 'name those that are in "cuda" under "regress"'))
     mixed = {case.name for case, kind in seen.kinds.items() if kind in MOVABLE}
     mixed &= {case.name for case, kind in seen.kinds.items() if kind is Kind.CPU}
     if mixed:
         what = f"{counted(len(mixed), 'benchmark')} with cases on the CPU too, which keep wall time: {', '.join(sorted(mixed))}"
-        found.append(Check("cuda", "ok", what))
+        doubts.append(Check("cuda", "ok", what))
     units, patterns = seen.undirected()
-    patterns = [each for each in patterns if each not in session.config.settings.better]
+    patterns = [pattern for pattern in patterns if pattern not in session.config.settings.better]
     if patterns:
-        what = f"no change in {', '.join(each or 'no unit' for each in units)} is known to be worse or better"
+        what = f"no change in {', '.join(unit or 'no unit' for unit in units)} is known to be worse or better"
         line = json.dumps({**session.config.settings.better, **dict.fromkeys(patterns, "lower")})
-        found.append(
+        doubts.append(
             Check("better", "warn", what, f'"better": {line} under "regress", with "higher" where more is better')
         )
     failed = [case for case, kind in seen.kinds.items() if kind is Kind.FAILED]
     if failed:
-        failure = next(each.failure for each in seen.rounds if each.failure and each.failure.kind != "skipped")
+        failure = next(round.failure for round in seen.rounds if round.failure and round.failure.kind != "skipped")
         what = f"{counted(len(failed), 'case')}, the first of them {failed[0]}: {failure.message}"
-        found.append(Check("failing", "warn", what, quoted("regress", "run", "--quick", "-b", str(failed[0]))))
+        doubts.append(Check("failing", "warn", what, quoted("regress", "run", "--quick", "-b", str(failed[0]))))
     compiled = [] if session.config.settings.build or session.repository.is_bare else _compiled(session.repository)
     if compiled:
         what = f"git does not have {first_of(compiled)}, and a commit's worktree has what git has"
-        found.append(Check("build", "warn", what, 'set the command that compiles it: "build" under "regress"'))
-    return found
+        doubts.append(Check("build", "warn", what, 'set the command that compiles it: "build" under "regress"'))
+    return doubts
 
 
 def untried(session: Session, left: str) -> list[Check]:

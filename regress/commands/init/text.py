@@ -31,14 +31,14 @@ def configuration(project: str, places: Mapping[str, str], branch: str, patterns
     return "\n".join(["{", *lines, "", *block({"cuda": list(patterns)} if patterns else {}), "}", ""])
 
 
-def block(found: Mapping[str, Any], *, comments: bool = True, indent: str = "    ") -> list[str]:
+def block(needed: Mapping[str, Any], *, comments: bool = True, indent: str = "    ") -> list[str]:
     """The lines of the key "regress" as it stands in the file, with the settings that were found to be needed; without comments
     for a file that is plain JSON."""
     if not comments:
-        return [f'{indent}"regress": {json.dumps(dict(found))}']
-    set_lines = {key: f"{json.dumps(key)}: {json.dumps(value)}," for key, value in found.items()}
+        return [f'{indent}"regress": {json.dumps(dict(needed))}']
+    set_lines = {key: f"{json.dumps(key)}: {json.dumps(value)}," for key, value in needed.items()}
     inner = [f"// {CUDA}", set_lines.get("cuda", '// "cuda": ["^ops\\\\."],')]
-    if "environment" in found:
+    if "environment" in needed:
         inner += [f"// {ENVIRONMENT}", set_lines["environment"]]
     for about, *keys in KEYS:
         inner += [f"// {about}", *(f"// {key}" for key in keys)]
@@ -80,7 +80,7 @@ class File:
             return False
         return True
 
-    def with_block(self, found: Mapping[str, Any]) -> str:
+    def with_block(self, needed: Mapping[str, Any]) -> str:
         """The text with the block as the last key, and everything else as it was. Raises ConfigError where that fails."""
         import json5
 
@@ -88,7 +88,7 @@ class File:
         *_, last, end = _ends(self.text)  # of the last thing in the object, and of the brace that closes it
         comma = "" if self.text[last] in "{," else ","
         first = re.search(r'^([ \t]+)["\'\w]', self.text, re.MULTILINE)
-        lines = block(found, comments=not self.is_plain, indent=first[1] if first else "    ")
+        lines = block(needed, comments=not self.is_plain, indent=first[1] if first else "    ")
         before = self.text[: last + 1] + comma + self.text[last + 1 : end].rstrip()
         changed = newline.join([before, *lines, self.text[end:]])
         data = json5.loads(changed)
@@ -104,5 +104,5 @@ class File:
 def _ends(text: str) -> list[int]:
     """Index of the last character of everything that is neither space nor comment; a string is one thing."""
     pattern = re.compile(r'//[^\n\r]*|/\*.*?\*/|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|[^\s\ufeff]', re.DOTALL)
-    found = pattern.finditer(text)
-    return [match.end() - 1 for match in found if not match[0].startswith(("//", "/*"))]
+    matches = pattern.finditer(text)
+    return [match.end() - 1 for match in matches if not match[0].startswith(("//", "/*"))]

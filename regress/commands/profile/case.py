@@ -68,16 +68,16 @@ def profile_cases(
         chosen = replace(chosen, cases=[_one(chosen, *against), _one(chosen, *words)])
     profiler = _Profiler(chosen, calls)
     with session.devices.held(watcher) as locked:
-        found, interrupted = case_after_case(chosen, watcher, "profiling", lambda case: [profiler.profile(case)])
+        profiles, interrupted = case_after_case(chosen, watcher, "profiling", lambda case: [profiler.profile(case)])
     cases = counted(len(chosen.cases), "case")
-    report = report_on("profiled", chosen, found, interrupted, start)
+    report = report_on("profiled", chosen, profiles, interrupted, start)
     return replace(
         report,
         device=device_line(profiler.facts, [Round("", [], "head", 0, facts=dict(profiler.facts))]),
         plan=", ".join(filter(None, [cases, f"up to {counted(calls, 'call')} of each", locked])),
-        profiled=tuple(found if against else _with_shares(found, chosen.benchmarks)),
+        profiled=tuple(profiles if against else _with_shares(profiles, chosen.benchmarks)),
         profiled_difference=profiler.difference() if against else None,
-        warnings=(*report.warnings, *profiler.warnings(found)),
+        warnings=(*report.warnings, *profiler.warnings(profiles)),
     )
 
 
@@ -103,31 +103,31 @@ def choose(session: Session, revision: str | None, watcher: Watcher, environment
     cases = select(suite.benchmarks, job.selection)
     if not cases:
         searched = where_searched(session.config.benchmark_dir, suite.problems)
-        raise nothing_matches(job.selection, searched, (each.name for each in suite.benchmarks))
-    return ProfiledCases(session, job, {each.name: each for each in suite.benchmarks}, cases)
+        raise nothing_matches(job.selection, searched, (benchmark.name for benchmark in suite.benchmarks))
+    return ProfiledCases(session, job, {benchmark.name: benchmark for benchmark in suite.benchmarks}, cases)
 
 
 def case_after_case(
     chosen: ProfiledCases, watcher: Watcher, doing: str, outcomes: Callable[[Case], Iterable[Outcome]]
 ) -> tuple[list[Outcome], bool]:
     """What comes out of each case, and whether Ctrl-C ended it: what is there by then is kept."""
-    found: list[Outcome] = []
+    all_outcomes: list[Outcome] = []
     watcher.start(len(chosen.cases), doing)
     try:
         for case in chosen.cases:
             for outcome in outcomes(case):
-                found.append(outcome)
+                all_outcomes.append(outcome)
             watcher.advance(str(case))
     except KeyboardInterrupt:
-        return found, True
-    return found, False
+        return all_outcomes, True
+    return all_outcomes, False
 
 
 def report_on(
-    command: str, chosen: ProfiledCases, found: Sequence[CallProfile | Metered], interrupted: bool, start: float
+    command: str, chosen: ProfiledCases, outcomes: Sequence[CallProfile | Metered], interrupted: bool, start: float
 ) -> Report:
     """The report on what was found of the cases, since `start` on the monotonic clock, but for what only one profiler tells."""
-    codes = exit_codes(found, interrupted)
+    codes = exit_codes(outcomes, interrupted)
     side = chosen.job.sides[0]
     return Report(
         command=command,
@@ -135,15 +135,15 @@ def report_on(
         state=codes[0].word,
         head=side.side,
         machine=chosen.session.machine,
-        cases=len(found),
+        cases=len(outcomes),
         warnings=(*chosen.session.config.warnings, *side.warnings),
         duration_s=time.monotonic() - start,
     )
 
 
-def exit_codes(found: Sequence[CallProfile | Metered], interrupted: bool = False) -> tuple[Exit, ...]:
-    failed = any(each.failure is not None and each.failure.kind != "skipped" for each in found)
-    return exits(interrupted=interrupted, nothing=all(each.is_empty for each in found), failed=failed)
+def exit_codes(outcomes: Sequence[CallProfile | Metered], interrupted: bool = False) -> tuple[Exit, ...]:
+    failed = any(outcome.failure is not None and outcome.failure.kind != "skipped" for outcome in outcomes)
+    return exits(interrupted=interrupted, nothing=all(outcome.is_empty for outcome in outcomes), failed=failed)
 
 
 # -- under torch.profiler ------------------------------------------------------------------------------------------------
@@ -194,9 +194,9 @@ class _Profiler:
             failure = Failure("error", f"its trace cannot be read: {error}")
             return CallProfile(case, component=component, failure=failure)
         self.timelines[case] = timeline
-        found = call_profile(case, timeline, CALL_MARK, recorded.seconds, rate)
-        flags = (*recorded.flags, *found.flags)
-        return replace(found, trace=str(recorded.trace), component=component, flags=flags)
+        profile = call_profile(case, timeline, CALL_MARK, recorded.seconds, rate)
+        flags = (*recorded.flags, *profile.flags)
+        return replace(profile, trace=str(recorded.trace), component=component, flags=flags)
 
     def difference(self) -> Explanation | None:
         """Where the difference between the two cases goes; None where one of them has no trace."""
@@ -205,8 +205,8 @@ class _Profiler:
             return None
         return explain(base, head, self.chosen.session.config.settings.time_threshold)
 
-    def warnings(self, found: Iterable[CallProfile]) -> Iterator[str]:
-        if any(each.totals is not None and not each.on_device for each in found):
+    def warnings(self, profiles: Iterable[CallProfile]) -> Iterator[str]:
+        if any(profile.totals is not None and not profile.on_device for profile in profiles):
             why = self.facts.get("no_device")
             yield f"no device work was recorded, only operators on the host{f': {why}' if why else ''}"
         if self.ceilings.failure is not None:
@@ -215,16 +215,16 @@ class _Profiler:
             yield SCRIPTED
 
 
-def _with_shares(found: list[CallProfile], benchmarks: Mapping[str, Benchmark]) -> list[CallProfile]:
+def _with_shares(profiles: list[CallProfile], benchmarks: Mapping[str, Benchmark]) -> list[CallProfile]:
     """The cases, those of one whole together, the largest component first."""
     wholes: dict[tuple[Any, ...], list[CallProfile]] = {}
-    for each in found:
-        names = benchmarks[each.case.name].param_names
-        others = [value for name, value in zip(names, each.case.params, strict=False) if name != COMPONENT]
-        key = (each.case.name, *others) if each.component else (each.case,)
-        wholes.setdefault(key, []).append(each)
+    for profile in profiles:
+        names = benchmarks[profile.case.name].param_names
+        others = [value for name, value in zip(names, profile.case.params, strict=False) if name != COMPONENT]
+        key = (profile.case.name, *others) if profile.component else (profile.case,)
+        wholes.setdefault(key, []).append(profile)
     shared = []
     for group in wholes.values():
         parts = of_components(group) if group[0].component else group
-        shared += sorted(parts, key=lambda each: -(each.share or 0.0))
+        shared += sorted(parts, key=lambda profile: -(profile.share or 0.0))
     return shared

@@ -77,17 +77,17 @@ def _remark(shown: Profile) -> str:
 
 
 def _warnings(exports: Sequence[Profile]) -> list[str]:
-    found = []
-    for each in exports:
-        if each.no_breakdown and any(operation.device != "cpu" for operation in each.operations):
-            found.append(f"busy, transfers and idle are unknown: {each.no_breakdown}")
-        if each.lost:
-            found.append(f"{each.lost} entries have no device time; their host time counts")
-        if each.pending:
-            found.append(f"{each.pending} entries were not done when the export was written")
-        if each.facts.get("scripted"):
-            found.append(SCRIPTED)
-    return list(dict.fromkeys(found))
+    warnings = []
+    for export in exports:
+        if export.no_breakdown and any(operation.device != "cpu" for operation in export.operations):
+            warnings.append(f"busy, transfers and idle are unknown: {export.no_breakdown}")
+        if export.lost:
+            warnings.append(f"{export.lost} entries have no device time; their host time counts")
+        if export.pending:
+            warnings.append(f"{export.pending} entries were not done when the export was written")
+        if export.facts.get("scripted"):
+            warnings.append(SCRIPTED)
+    return list(dict.fromkeys(warnings))
 
 
 # -- two sides -----------------------------------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ def _record(request: Request, exports: Sequence[Profile], revision: str) -> str:
     """Put the exports into results_dir, as rounds of that commit. Where it is kept is returned."""
     session = Session(request)
     side = session.revision_side("head", revision)
-    elsewhere = {each.machine for each in exports} - {platform.node()}
+    elsewhere = {export.machine for export in exports} - {platform.node()}
     if elsewhere and not session.config.settings.machine:
         raise RegressError(
             f"the export is of another machine: {', '.join(sorted(elsewhere))}",
@@ -136,11 +136,13 @@ def _record(request: Request, exports: Sequence[Profile], revision: str) -> str:
     store, facts = Store(session.config.results_dir), exports[-1].facts
     told = {key: str(facts[key]) for key in DEVICE_FACTS if facts.get(key)}
     machine = replace(session.machine, facts={**session.machine.facts, **told})
-    benchmarks = {PREFIX + name: replace(each, name=PREFIX + name) for name, each in benchmarks_of(exports).items()}
-    for each in rounds_of("head", exports):
+    benchmarks = {
+        PREFIX + name: replace(benchmark, name=PREFIX + name) for name, benchmark in benchmarks_of(exports).items()
+    }
+    for round in rounds_of("head", exports):
         # An export is of a process of its own, and a session however often it is recorded.
-        name, run = PREFIX + each.name, f"{each.started_at:.6f}-{each.process}"
-        store.append(side, machine, ENVIRONMENT, replace(each, name=name, run=run), each.facts, benchmarks[name])
+        name, run = PREFIX + round.name, f"{round.started_at:.6f}-{round.process}"
+        store.append(side, machine, ENVIRONMENT, replace(round, name=name, run=run), round.facts, benchmarks[name])
     python = str(facts.get("python", "unknown"))
     store.finish(side, machine, ENVIRONMENT, python=python, benchmarks=benchmarks)
     return str(session.config.results_dir)

@@ -45,8 +45,10 @@ def show_export(
     if kind == "nsys":
         return _recording(path)
     if kind == "nsys stats":
-        found = of_stats(case, nsys_stats.read(text_of(path), str(path)))
-        return Report("profiled", plan=f"{path}, sums of Nsight Systems", profiled=(found,), cases=1, remark=path.name)
+        profile = of_stats(case, nsys_stats.read(text_of(path), str(path)))
+        return Report(
+            "profiled", plan=f"{path}, sums of Nsight Systems", profiled=(profile,), cases=1, remark=path.name
+        )
     if kind == "ncu":
         kernels = replace(metered(case, ncu.read(text_of(path), str(path))), table=str(path))
         plan = f"{path}, of Nsight Compute"
@@ -56,9 +58,9 @@ def show_export(
 
 def _recording(path: Path) -> Report:
     timeline = nsys.read(path)
-    found = of_timeline(Case(path.name), timeline, CALL_MARK)
+    profile = of_timeline(Case(path.name), timeline, CALL_MARK)
     plan = f"{path}, a recording of Nsight Systems"
-    return Report("profiled", device=timeline.device, plan=plan, profiled=(found,), cases=1, remark=path.name)
+    return Report("profiled", device=timeline.device, plan=plan, profiled=(profile,), cases=1, remark=path.name)
 
 
 def _unread(path: Path) -> ProfileError:

@@ -58,13 +58,13 @@ def meter_cases(
     chosen = choose(session, revision, watcher, environment)
     meter = _Meter(chosen, tool, calls, watcher)
     with session.devices.held(watcher) as locked:
-        found, interrupted = case_after_case(chosen, watcher, "under Nsight Compute", meter.outcomes)
+        results, interrupted = case_after_case(chosen, watcher, "under Nsight Compute", meter.outcomes)
     of_each = f"{counted(calls, 'call')} of each under Nsight Compute"
     return replace(
-        report_on("metered", chosen, found, interrupted, start),
-        device=devices(found),
+        report_on("metered", chosen, results, interrupted, start),
+        device=devices(results),
         plan=", ".join(filter(None, [counted(len(chosen.cases), "case"), of_each, locked])),
-        metered=tuple(found),
+        metered=tuple(results),
     )
 
 
@@ -101,9 +101,9 @@ class _Meter:
 
     def outcomes(self, case: Case) -> Iterator[Metered]:
         """What the tool has found of the case, or why nothing. Ctrl-C ends the tool, which may have found something by then."""
-        found, interrupted = self._metered(case)
-        if found.kernels or not interrupted:
-            yield found
+        result, interrupted = self._metered(case)
+        if result.kernels or not interrupted:
+            yield result
         if interrupted:
             raise KeyboardInterrupt
 
@@ -125,14 +125,14 @@ class _Meter:
         )
         failure = _failure(case, ended, timeout_s)
         try:
-            found = self._read(case, report, table, ended)
+            result = self._read(case, report, table, ended)
         except ProfileError as error:
             if failure is None and not ended.interrupted:
                 if ncu.is_of_the_machine(ended.output) or len(self.chosen.cases) == 1:
                     raise _nothing(error) from None
                 failure = Failure("error", error.cause, detail=_end_of(ended))
             return Metered(case, self.calls, failure=failure), ended.interrupted
-        return replace(found, report=str(report), failure=failure), ended.interrupted
+        return replace(result, report=str(report), failure=failure), ended.interrupted
 
     def _recorded(self, program: Plain, report: Path, log: Path, timeout_s: float, tell: Tell) -> Ended:
         words = ncu.record(program.words, report, ncu=self.tool, launch_count=MOST_LAUNCHES)
@@ -162,11 +162,11 @@ class _Meter:
         temporary = table.with_name(f".{table.name}.{os.getpid()}.tmp")
         temporary.write_text(text, encoding="utf-8")
         os.replace(temporary, table)
-        found = metered(case, launches, self.calls)
+        result = metered(case, launches, self.calls)
         flags = []
         if len(launches) >= MOST_LAUNCHES:
             flags.append(f"stopped after {MOST_LAUNCHES} launches: later ones are not included")
-        return replace(found, table=str(table), flags=tuple(flags))
+        return replace(result, table=str(table), flags=tuple(flags))
 
 
 def _failure(case: Case, ended: Ended, timeout_s: float) -> Failure | None:

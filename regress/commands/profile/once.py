@@ -27,7 +27,7 @@ def once(request: Request, revisions: Sequence[str], watcher: Watcher, calls: in
             fix=f"regress once {quoted(str(chosen.cases[0]))}",
         )
     (case,) = chosen.cases
-    found = plain(chosen.job.sides[0], chosen.job, chosen.benchmarks[case.name], case, calls)
-    if isinstance(found, Failure):
-        raise NothingMeasured(f"{case} cannot be run", why=found.message, fix="regress list")
-    return found
+    outcome = plain(chosen.job.sides[0], chosen.job, chosen.benchmarks[case.name], case, calls)
+    if isinstance(outcome, Failure):
+        raise NothingMeasured(f"{case} cannot be run", why=outcome.message, fix="regress list")
+    return outcome

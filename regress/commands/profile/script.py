@@ -31,17 +31,17 @@ def profile_script(request: Request, words: Sequence[str]) -> Report:
         python, cache = loaded.settings.python or python, configuration.cache_dir(loaded).parent
     script = Path(words[0])
     ran = scripted(python, ship(cache), words, cache / FOLDER / f"{script.stem}.json.gz")
-    found = _told(Case(script.name), ran)
-    codes = exit_codes([found], ran.interrupted)
+    profile = _told(Case(script.name), ran)
+    codes = exit_codes([profile], ran.interrupted)
     return Report(
         command="profiled",
         exit_codes=codes,
         state=codes[0].word,
         plan=f"{script.name}, the whole program",
-        profiled=(found,),
+        profiled=(profile,),
         cases=1,
         remark=script.name,
-        warnings=() if found.on_device or found.totals is None else ("no device work was recorded",),
+        warnings=() if profile.on_device or profile.totals is None else ("no device work was recorded",),
         duration_s=time.monotonic() - start,
     )
 
@@ -53,5 +53,5 @@ def _told(case: Case, ran: Scripted) -> CallProfile:
         timeline = chrome.read(ran.trace)
     except ProfileError as error:
         return CallProfile(case, failure=ran.failure or Failure("error", str(error)))
-    found = call_profile(case, timeline, "", 0.0, lambda seconds: None)
-    return replace(found, trace=str(ran.trace), failure=ran.failure)
+    profile = call_profile(case, timeline, "", 0.0, lambda seconds: None)
+    return replace(profile, trace=str(ran.trace), failure=ran.failure)

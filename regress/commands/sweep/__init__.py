@@ -67,18 +67,20 @@ def sweep(
             untold.write(before)
         run.measure()
         require_measured(run, budget_s)
-        found = _found(session, chosen, run, before)
+        events = _found(session, chosen, run, before)
         confirmed, bisected = Confirmed(), Bisected()
         if run.several and not run.interrupted:
-            confirmed = confirm(request, found.changes, watcher, environment=asked.environment, end_s=end_s)
-            found = _found(session, chosen, run, before) if confirmed.pairs else found
+            confirmed = confirm(request, events.changes, watcher, environment=asked.environment, end_s=end_s)
+            events = _found(session, chosen, run, before) if confirmed.pairs else events
         if bisects and not run.interrupted and not confirmed.interrupted:
-            bisected = bisect_new(request, found, chosen.histories, watcher, environment=asked.environment, end_s=end_s)
-            found = (
-                _found(session, chosen, run, before) if bisected.found else found
+            bisected = bisect_new(
+                request, events, chosen.histories, watcher, environment=asked.environment, end_s=end_s
+            )
+            events = (
+                _found(session, chosen, run, before) if bisected.bisections else events
             )  # what is confirmed is known by now
         options = [*words_of(request, asked), *(["--bisect"] if bisects else [])]
-        report = report_of(session, chosen, run, found, confirmed, bisected, options, start)
+        report = report_of(session, chosen, run, events, confirmed, bisected, options, start)
 
     def told() -> None:
         if asked.word == NEW and not run.left and not run.failed and not run.interrupted:
@@ -116,8 +118,8 @@ def require_measured(run: Sweep, budget_s: float) -> None:
 
 def _found(session: Session, chosen: Chosen, run: Sweep, before: Events) -> Events:
     """What the history says by now, and what of it nobody knew before."""
-    found = marked_new(before, events_in(session, chosen.histories, run.names, session.machine.name))
-    return with_shifts(session, chosen.histories, replace(found, changes=with_manners(session, found.changes)))
+    events = marked_new(before, events_in(session, chosen.histories, run.names, session.machine.name))
+    return with_shifts(session, chosen.histories, replace(events, changes=with_manners(session, events.changes)))
 
 
 def words_of(request: Request, asked: Asked) -> list[str]:
@@ -130,10 +132,10 @@ def words_of(request: Request, asked: Asked) -> list[str]:
         ("--gpus", ",".join(request.gpus)),
         ("--into", str(request.into) if request.into is not None else None),
     )
-    found = [
+    words = [
         *asked.words,
         *(word for name, value in named if value for word in (name, value)),
         *([f"--{asked.only}"] if asked.only else []),
     ]
-    found += [word for pattern in request.patterns for word in ("-b", pattern)]
-    return found + [word for tag in request.tags for word in ("--tag", tag)]
+    words += [word for pattern in request.patterns for word in ("-b", pattern)]
+    return words + [word for tag in request.tags for word in ("--tag", tag)]

@@ -28,7 +28,7 @@ class Wanted(NamedTuple):
 class Bisected(NamedTuple):
     """What came of all bisections."""
 
-    found: tuple[tuple[Bisection, str], ...] = ()
+    bisections: tuple[tuple[Bisection, str], ...] = ()
     """Each, and what it found in words."""
     warnings: tuple[str, ...] = ()
     interrupted: bool = False
@@ -45,7 +45,7 @@ def bisect_new(
 ) -> Bisected:
     """Bisect until `end_s` of the monotonic clock, what hurts most first. What cannot be bisected is a warning."""
     plain = replace(request, patterns=(), tags=(), affected=False)
-    found: list[tuple[Bisection, str]] = []
+    bisections: list[tuple[Bisection, str]] = []
     warnings: list[str] = []
     for case, good, last, metric in wanted(events, histories):
         left_s = end_s - time.monotonic()
@@ -60,27 +60,31 @@ def bisect_new(
             warnings.append(f"{case} could not be bisected: {error.what}" + (f": {error.why}" if error.why else ""))
             continue
         if report.bisection is not None and report.bisection.change is not None:
-            found.append((report.bisection, report.remark))
+            bisections.append((report.bisection, report.remark))
         warnings += report.warnings
         if Exit.INTERRUPTED in report.exit_codes:
-            return Bisected(tuple(found), tuple(warnings), interrupted=True)
-    return Bisected(tuple(found), tuple(warnings))
+            return Bisected(tuple(bisections), tuple(warnings), interrupted=True)
+    return Bisected(tuple(bisections), tuple(warnings))
 
 
 def wanted(events: Events, histories: Sequence[Sequence[Commit]]) -> Iterator[Wanted]:
     """One for each event that is new: regressions, what stopped giving numbers, then what is tentative; of several cases the
     one that moved most. What many benchmarks did at once says too little of a commit."""
-    new = [each for each in outside(events.changes, events.shifts) if each.new and each.point.large]
-    largest = [max(each, key=size_of) for history, own in by_history(new, histories) for each in by_event(own, history)]
+    new = [change for change in outside(events.changes, events.shifts) if change.new and change.point.large]
+    largest = [
+        max(event, key=size_of) for history, own in by_history(new, histories) for event in by_event(own, history)
+    ]
     largest.sort(key=size_of, reverse=True)
-    ranged = [each for each in largest if len(each.blamed) > 1]
-    for each in ranged:
-        if each.point.is_open:
-            yield Wanted(each.case, each.point.good, each.blamed[-1].sha, each.metric.name)
-    firsts = {(each.case.name, each.blamed): each for each in reversed(events.breakages) if each.new}
+    ranged = [change for change in largest if len(change.blamed) > 1]
+    for change in ranged:
+        if change.point.is_open:
+            yield Wanted(change.case, change.point.good, change.blamed[-1].sha, change.metric.name)
+    firsts = {
+        (breakage.case.name, breakage.blamed): breakage for breakage in reversed(events.breakages) if breakage.new
+    }
     for broken in reversed(firsts.values()):
         if len(broken.blamed) > 1:
             yield Wanted(broken.case, broken.good, broken.first.sha)
-    for each in ranged:
-        if each.point.state == "tentative" and each.point.acknowledged is None:
-            yield Wanted(each.case, each.point.good, each.blamed[-1].sha, each.metric.name)
+    for change in ranged:
+        if change.point.state == "tentative" and change.point.acknowledged is None:
+            yield Wanted(change.case, change.point.good, change.blamed[-1].sha, change.metric.name)

@@ -38,7 +38,9 @@ def anchors(
     cases, cards = Counter[int](), Counter[int]()
     config = session.config
     past = past_of(config.results_dir, session.cache, line, config.settings, session.machine.name, environment)
-    for series in (each for name in past.names if name in names for each in past.series(name) if each.primary):
+    for series in (
+        one_series for name in past.names if name in names for one_series in past.series(name) if one_series.primary
+    ):
         for at, rounds in zip(series.at, series.rounds, strict=True):
             if rounds:
                 cases[at] += 1

@@ -67,16 +67,16 @@ def choose(session: Session, asked: Asked, recorded: Collection[str], done: str 
     line = session.line(branches, recorded)
     after = None
     if asked.word == NEW:
-        after = next((each for each in reversed(line) if each.sha in ({done} if done else recorded)), None)
-    found, named = _named(session, asked, branches, line, recorded, after)
-    found = _since(session, line, found, asked.since)
+        after = next((commit for commit in reversed(line) if commit.sha in ({done} if done else recorded)), None)
+    commits, named = _named(session, asked, branches, line, recorded, after)
+    commits = _since(session, line, commits, asked.since)
     if asked.steps:
-        found = [found[at] for at in evenly(len(found), asked.steps)] if found else []
-    known = {each.sha for each in line}
-    rest = [each for each in found if each.sha not in known]
+        commits = [commits[at] for at in evenly(len(commits), asked.steps)] if commits else []
+    known = {commit.sha for commit in line}
+    rest = [commit for commit in commits if commit.sha not in known]
     line = _in_order(session, branches, rest, line) if rest else line
-    histories = session.histories([*branches, *(each.sha for each in rest)], line)
-    wanted = frozenset(each.sha for each in found)
+    histories = session.histories([*branches, *(commit.sha for commit in rest)], line)
+    wanted = frozenset(commit.sha for commit in commits)
     return Chosen(named, tuple(line), tuple(map(tuple, histories)), wanted, after.sha if after is not None else "")
 
 
@@ -99,13 +99,13 @@ def _named(
         return repository.commits(branches, own, only), "all commits"
     if asked.word == TAGS:
         tags = repository.releases()
-        return [each for each in repository.commits([*branches, "--tags"]) if each.sha in tags], "tags"
+        return [commit for commit in repository.commits([*branches, "--tags"]) if commit.sha in tags], "tags"
     if asked.word == EXISTING:
-        return [each for each in line if each.sha in recorded], "commits with results"
-    found = {each.sha: each for word in asked.words for each in _commits(session, word, only)}
+        return [commit for commit in line if commit.sha in recorded], "commits with results"
+    by_sha = {commit.sha: commit for word in asked.words for commit in _commits(session, word, only)}
     if len(asked.words) == 1:
-        return list(found.values()), asked.words[0]
-    ordered = [each for each in repository.commits(list(found)) if each.sha in found]
+        return list(by_sha.values()), asked.words[0]
+    ordered = [commit for commit in repository.commits(list(by_sha)) if commit.sha in by_sha]
     return ordered, first_of(asked.words, len(asked.words) if len(asked.words) <= MANY else 1)
 
 
@@ -126,38 +126,42 @@ def _branches(session: Session, needed: bool) -> list[str]:
     ahead. HEAD if there is none of them, unless one is `needed`: then raises RevisionError."""
     repository = session.repository
     names = session.config.branches or tuple(filter(None, [repository.default_branch()]))
-    found = [ref for name in names for ref in repository.newest_of(name)]
-    if names and not found and needed:
+    refs = [ref for name in names for ref in repository.newest_of(name)]
+    if names and not refs and needed:
         raise RevisionError(
             f"there is no branch {names[0]!r} here",
             why='"branches" of asv.conf.json names it',
             fix=f"{quoted('git', 'fetch', 'origin', names[0])}, or name a range",
         )
-    return found or ["HEAD"]
+    return refs or ["HEAD"]
 
 
-def _since(session: Session, line: Sequence[Commit], found: Sequence[Commit], since: str | None) -> list[Commit]:
+def _since(session: Session, line: Sequence[Commit], commits: Sequence[Commit], since: str | None) -> list[Commit]:
     """Those that are not older than a date; or that commit, what descends from it, and what left the line no earlier: the patch
     of a release before it, made on a branch of its own, is older however new it is."""
     if since is None:
-        return list(found)
+        return list(commits)
     date = session.repository.date_of(since)
     if date is not None:
-        return [each for each in found if each.date >= date]
+        return [commit for commit in commits if commit.date >= date]
     start = session.repository.resolve(since)
-    before = {each.sha for each in session.repository.commits(start.sha)} - {start.sha}
-    rest = [each for each in found if each.sha not in before]
-    aside = {each.sha for each in rest}.difference(each.sha for each in line)
+    before = {commit.sha for commit in session.repository.commits(start.sha)} - {start.sha}
+    rest = [commit for commit in commits if commit.sha not in before]
+    aside = {commit.sha for commit in rest}.difference(commit.sha for commit in line)
     if not aside or not line:
         return rest
     places = session.repository.places_in(line, {start.sha, *aside})
     first = places.get(start.sha, 0)
-    return [each for each in rest if each.sha not in aside or places.get(each.sha, first) >= first]
+    return [commit for commit in rest if commit.sha not in aside or places.get(commit.sha, first) >= first]
 
 
 def _in_order(
     session: Session, branches: Sequence[str], rest: Sequence[Commit], line: Sequence[Commit]
 ) -> list[Commit]:
     """The line with commits of no branch of ours in their places."""
-    kept = {each.sha for each in (*rest, *line)}
-    return [each for each in session.repository.commits([*branches, *(each.sha for each in rest)]) if each.sha in kept]
+    kept = {commit.sha for commit in (*rest, *line)}
+    return [
+        commit
+        for commit in session.repository.commits([*branches, *(commit.sha for commit in rest)])
+        if commit.sha in kept
+    ]

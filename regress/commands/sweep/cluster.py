@@ -119,8 +119,8 @@ def _begun(on: On, plan: Plan, before: Events, watcher: Watcher) -> Run:
     return run
 
 
-def _tell(run: Run, found: Events) -> None:
-    write(run.folder / TOLD, Told(found.changes, found.breakages))
+def _tell(run: Run, events: Events) -> None:
+    write(run.folder / TOLD, Told(events.changes, events.breakages))
 
 
 def _told(run: Run) -> Events:
@@ -137,12 +137,12 @@ def _pairs(on: On, plan: Plan, chosen: Chosen, before: Events, watcher: Watcher)
     key = f"{plan.key}-pairs"
     if (run := find(on.shared, key)) is not None:
         return run
-    found = _events(on, chosen, plan)
+    events = _events(on, chosen, plan)
     tasks = {
         kind.name: tuple(
-            Task(number, ends, cases=tuple(dict.fromkeys(str(each.case) for each in own)), pair=True)
+            Task(number, ends, cases=tuple(dict.fromkeys(str(change.case) for change in own)), pair=True)
             for number, (ends, own) in enumerate(
-                tentative([e for e in found.changes if e.machine == kind.name]).items()
+                tentative([e for e in events.changes if e.machine == kind.name]).items()
             )
         )
         for kind in on.kinds
@@ -178,7 +178,7 @@ def _key(on: On, asked: Asked) -> str:
     request, config = on.session.request, on.session.config
     parts = (
         asked,
-        [each.name for each in on.kinds],
+        [kind.name for kind in on.kinds],
         request.patterns,
         request.tags,
         _settings(request),
@@ -209,13 +209,13 @@ def _plan(on: On, asked: Asked, key: str, watcher: Watcher) -> tuple[Plan, Chose
         suite = suite if suite.cases else _suite(on, own, asked, chosen, watcher)
         done = Done(own, suite, asked.retry)
         lacking = {
-            each.sha: [str(case) for case in missing]
-            for each in chosen.line
-            if each.sha in chosen.wanted and (missing := done.missing(each.sha))
+            commit.sha: [str(case) for case in missing]
+            for commit in chosen.line
+            if commit.sha in chosen.wanted and (missing := done.missing(commit.sha))
         }
         if chosen.after:
             mark.write(chosen.after)
-        lacks = [each for each in chosen.line if each.sha in lacking]
+        lacks = [commit for commit in chosen.line if commit.sha in lacking]
         anchor = anchors(own, chosen.line, suite.names, suite.environment, lacks)[:1]
         every = [str(case) for case in suite.cases]
         costs = costs_of(on.shared, kind)
@@ -284,27 +284,27 @@ def look_over(request: Request, asked: Asked, file: Path, watcher: Watcher) -> N
 
 def _events(on: On, chosen: Chosen, plan: Plan) -> Events:
     """What the history says of the kinds."""
-    found = events_in(on.session, chosen.histories, plan.names, None)
+    events = events_in(on.session, chosen.histories, plan.names, None)
     kinds = {kind.name for kind in on.kinds}
     return replace(
-        found,
-        changes=tuple(each for each in found.changes if each.machine in kinds),
-        breakages=tuple(each for each in found.breakages if each.machine in kinds),
+        events,
+        changes=tuple(change for change in events.changes if change.machine in kinds),
+        breakages=tuple(breakage for breakage in events.breakages if breakage.machine in kinds),
     )
 
 
 def _report(
-    on: On, chosen: Chosen, plan: Plan, followed: Followed, found: Events, runs: Sequence[Run], start: float
+    on: On, chosen: Chosen, plan: Plan, followed: Followed, history: Events, runs: Sequence[Run], start: float
 ) -> Report:
     session = on.session
-    opened_ = [each for each in found.changes if each.new and each.point.is_open]
-    broken = with_failures(session, found.breakages)
+    opened_ = [change for change in history.changes if change.new and change.point.is_open]
+    broken = with_failures(session, history.breakages)
     codes = []
     if followed.interrupted or followed.cancelled:
         codes.append(Exit.INTERRUPTED)
     if opened_:
         codes.append(Exit.REGRESSED)
-    if followed.failed or followed.given_up or any(each.new for each in broken):
+    if followed.failed or followed.given_up or any(breakage.new for breakage in broken):
         codes.append(Exit.FAILED)
     suggestions = [] if followed.settled else [("go on", plan.command), ("end them", on.engine.to_end(runs[-1]))]
     codes = list(ranked(codes))
@@ -312,15 +312,15 @@ def _report(
         command="sweep",
         exit_codes=tuple(codes),
         state=codes[0].word,
-        changes=tuple(sorted(found.changes, key=by_weight)),
-        shifts=with_shifts(session, chosen.histories, found).shifts,
+        changes=tuple(sorted(history.changes, key=by_weight)),
+        shifts=with_shifts(session, chosen.histories, history).shifts,
         breakages=broken,
-        remark=_remark(plan, followed, found, runs),
+        remark=_remark(plan, followed, history, runs),
         cases=len(plan.names),
-        warnings=(*session.config.warnings, *followed.warnings, *_left(plan), *off_kind(found)),
+        warnings=(*session.config.warnings, *followed.warnings, *_left(plan), *off_kind(history)),
         suggestions=tuple(suggestions),
         recorded=str(session.config.results_dir),
-        notify=session.config.settings.notify_command if opened_ or any(each.new for each in broken) else "",
+        notify=session.config.settings.notify_command if opened_ or any(breakage.new for breakage in broken) else "",
         duration_s=time.monotonic() - start,
     )
 
@@ -333,12 +333,12 @@ def _left(plan: Plan) -> list[str]:
     ]
 
 
-def _remark(plan: Plan, followed: Followed, found: Events, runs: Sequence[Run]) -> str:
+def _remark(plan: Plan, followed: Followed, events: Events, runs: Sequence[Run]) -> str:
     """ "2 new regressions (h100: 12 of 12 tasks in, a100: 11 of 12 tasks in); 1 regression open"."""
     if not runs:
-        return "; ".join([f"nothing to measure: all is measured on {', '.join(plan.tasks)}", *still_open(found)])
+        return "; ".join([f"nothing to measure: all is measured on {', '.join(plan.tasks)}", *still_open(events)])
     wanted = Counter[str]()
     for run in runs:
         wanted.update({kind: len(tasks) for kind, tasks in run.plan.tasks.items()})
     came = [f"{kind}: {followed.came[kind]} of {counted(number, 'task')} in" for kind, number in wanted.items()]
-    return "; ".join([f"{news(found)} ({', '.join(came)})", *still_open(found)])
+    return "; ".join([f"{news(events)} ({', '.join(came)})", *still_open(events)])

@@ -52,11 +52,11 @@ def confirm(
 
 def tentative(changes: Sequence[Changed]) -> Mapping[tuple[str, str], list[Changed]]:
     """What is large and not sure, and nobody has acknowledged, by its ends: what moved most first."""
-    found: dict[tuple[str, str], list[Changed]] = {}
-    for each in sorted(changes, key=size_of, reverse=True):
-        if each.point.state == "tentative" and each.point.large and each.point.acknowledged is None:
-            found.setdefault((each.point.good, each.blamed[-1].sha), []).append(each)
-    return found
+    by_ends: dict[tuple[str, str], list[Changed]] = {}
+    for change in sorted(changes, key=size_of, reverse=True):
+        if change.point.state == "tentative" and change.point.large and change.point.acknowledged is None:
+            by_ends.setdefault((change.point.good, change.blamed[-1].sha), []).append(change)
+    return by_ends
 
 
 def pair(
@@ -73,13 +73,13 @@ def keep_stood(
     session: Session, good: str, last: str, report: Report, asked: Collection[tuple[Case, str]] | None = None
 ) -> None:
     """Keep that what was asked for (None: all) has not moved in turn; that it has, the check has kept."""
-    found = [
-        (each.case, each.metric, each.verdict, each.ratio)
-        for each in report.comparisons
-        if asked is None or (each.case, each.metric.name) in asked
+    results = [
+        (comparison.case, comparison.metric, comparison.verdict, comparison.ratio)
+        for comparison in report.comparisons
+        if asked is None or (comparison.case, comparison.metric.name) in asked
     ]
     with contextlib.suppress(StoreError):
-        keep_unchanged(session.cache, session.machine.name, "check", good, last, found)
+        keep_unchanged(session.cache, session.machine.name, "check", good, last, results)
 
 
 def size_of(changed: Changed) -> float:

@@ -77,7 +77,7 @@ class Done:
             and case not in hopeless
             and case not in self._failed.get(sha, ())
             and self._benchmarks[case.name].version
-            not in (known.get(self._absent(each)) for each in (case.name, str(case)))
+            not in (known.get(self._absent(name)) for name in (case.name, str(case)))
         }
 
     def _had(self, sha: str) -> tuple[Counter[Case], set[Case]]:
@@ -91,14 +91,14 @@ class Done:
         failed: set[Case] = set()
         without_device: set[Case] = set()
         for recorded in self._store.load(sha, self._session.machine.name, self.environment).recorded:
-            for each in recorded.rounds:
-                definition, wanted = recorded.benchmarks.get(each.name), self._benchmarks.get(each.name)
-                if definition is None or wanted is None or code_differs(definition, wanted) or not _ours(each):
+            for round in recorded.rounds:
+                definition, wanted = recorded.benchmarks.get(round.name), self._benchmarks.get(round.name)
+                if definition is None or wanted is None or code_differs(definition, wanted) or not _ours(round):
                     continue
-                case = Case(each.name, tuple(each.params))
-                had[case, str(each.facts.get("gpu_uuid", ""))] += each.failure is None
-                if each.failure is not None and not self._retry:
-                    (without_device if needs_device(each) else failed).add(case)
+                case = Case(round.name, tuple(round.params))
+                had[case, str(round.facts.get("gpu_uuid", ""))] += round.failure is None
+                if round.failure is not None and not self._retry:
+                    (without_device if needs_device(round) else failed).add(case)
         most: Counter[Case] = Counter()
         for (case, card), rounds in had.items():
             if rounds >= self._rounds or card in ("", *self._cards):
@@ -121,7 +121,7 @@ class Done:
 
     def failed(self, sha: str, rounds: Iterable[Round]) -> None:
         """These rounds of the commit were tried in this sweep: a case that failed in one is not tried again."""
-        cases = {Case(each.name, tuple(each.params)) for each in rounds if each.failure is not None}
+        cases = {Case(round.name, tuple(round.params)) for round in rounds if round.failure is not None}
         self._failed.setdefault(sha, set()).update(cases)
 
     def absent(self, sha: str, cases: Iterable[Case]) -> None:
@@ -149,8 +149,8 @@ class Missing:
         self.end_s = end_s
         self._missing, self._first, self._asked = missing, rounds - max(missing.values()), False
 
-    def next(self, found: JobResult) -> Batch | None:
-        cases = {case for side in found.cases.values() for case in side if case in self._missing}
+    def next(self, measured: JobResult) -> Batch | None:
+        cases = {case for side in measured.cases.values() for case in side if case in self._missing}
         asked, self._asked = self._asked, True
         return None if asked or not cases else Batch({case: self._missing[case] for case in cases}, self._first)
 

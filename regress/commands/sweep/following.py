@@ -88,21 +88,21 @@ def follow(
 ) -> Followed:
     """Follow the run until nothing is left to wait for, the monotonic clock says `end_s`, or Ctrl-C, which ends no job; without
     `waits` look once. To be called while `alone`. Raises Refused where no kind of nodes takes a job."""
-    following = _Following(run, {each.name: each for each in kinds}, engine, session, watcher)
+    following = _Following(run, {kind.name: kind for kind in kinds}, engine, session, watcher)
     try:
         following.go_on(waits, end_s)
     except KeyboardInterrupt:
-        following.found.interrupted = True
+        following.followed.interrupted = True
     following.sum_up()
-    return following.found
+    return following.followed
 
 
 class _Following:
-    """`found` says how far it came."""
+    """`followed` says how far it came."""
 
     def __init__(self, run: Run, kinds: Mapping[str, Kind], engine: Engine, session: Session, watcher: Watcher) -> None:
         self._run, self._kinds, self._engine, self._session, self._watcher = run, kinds, engine, session, watcher
-        self.found = Followed()
+        self.followed = Followed()
         self._refused: dict[str, Refused] = {}
         self._missing_since: dict[Place, float] = {}
         self._inherited: set[Place] = set()
@@ -125,12 +125,12 @@ class _Following:
             if self._step(first, end_s):
                 first = False
                 self._tell()
-                if not waits or not any(each.state in ("new", "waiting", "running", "again") for each in self._open()):
+                if not waits or not any(task.state in ("new", "waiting", "running", "again") for task in self._open()):
                     return
                 if time.monotonic() > end_s and not self._over_budget:
                     self._stop_waiting()
             elif not waits or time.monotonic() > end_s:
-                self.found.warnings.append("the cluster does not answer; the same command tries again")
+                self.followed.warnings.append("the cluster does not answer; the same command tries again")
                 return
             now = time.monotonic()
             changed_s = changed_s if self._states == before else now
@@ -150,7 +150,7 @@ class _Following:
         return answered
 
     def _open(self) -> list[TaskState]:
-        return [each for each in self._states if each.kind not in self._refused]
+        return [task for task in self._states if task.kind not in self._refused]
 
     # -- one look --------------------------------------------------------------------------------------------------------
 
@@ -175,8 +175,8 @@ class _Following:
                 else:
                     states.append(self._state(place, jobs.get(place, []), queued.get(place), now, first))
         self._states = states
-        for each in states:
-            self._note_death(each, first)
+        for state in states:
+            self._note_death(state, first)
         return True
 
     def _state(
@@ -211,17 +211,17 @@ class _Following:
         """Take what has ended into the history, each task once: which attempt counts is written down before."""
         taken = self._run.taken
         new = {
-            f"{each.kind}/{each.task}": Taken(each.attempt.number)
-            for each in self._states
-            if each.state == "in" and each.attempt is not None and f"{each.kind}/{each.task}" not in taken
+            f"{task.kind}/{task.task}": Taken(task.attempt.number)
+            for task in self._states
+            if task.state == "in" and task.attempt is not None and f"{task.kind}/{task.task}" not in taken
         }
         if new:
             self._run.take(new)
         counts = {**taken, **new}
-        due = {name: each for name, each in counts.items() if not each.merged}
+        due = {name: count for name, count in counts.items() if not count.merged}
         if due:
-            self._take([self._run.folder / f"{name}.{each.attempt}" / "results" for name, each in due.items()])
-            self._run.take({name: replace(each, merged=True) for name, each in due.items()})
+            self._take([self._run.folder / f"{name}.{taken.attempt}" / "results" for name, taken in due.items()])
+            self._run.take({name: replace(taken, merged=True) for name, taken in due.items()})
         arrived = [name for name in counts if name not in self._ends]
         for name in arrived:
             end = read(self._run.folder / f"{name}.{counts[name].attempt}" / "end.json", End)
@@ -232,15 +232,15 @@ class _Following:
             self._watcher.advance(f"{arrived[-1]} is in", len(arrived))
 
     def _take(self, folders: Sequence[Path]) -> None:
-        there = [each for each in folders if each.is_dir()]
+        there = [folder for folder in folders if folder.is_dir()]
         if not there:
             return
         merging = Merging(self._session.config.results_dir, there)
         for result in merging.results:
             merging.take(*result)
         merging.finish()
-        for each in merging.skipped:
-            self.found.warnings.append(f"not merged: {each.path}: {each.why}; fix: {each.fix}")
+        for file in merging.skipped:
+            self.followed.warnings.append(f"not merged: {file.path}: {file.why}; fix: {file.fix}")
 
     def _note_tried(self, kind: str, end: End) -> None:
         """Remember what was confirmed, and what did not build or commits do not have: that is not tried without end."""
@@ -257,14 +257,14 @@ class _Following:
         the engine does not answer."""
         for name, kind in self._kinds.items():
             due = [
-                each.task
-                for each in self._states
-                if each.kind == name
-                and (each.state in ("new", "again") or (each.state == "cancelled" and each.place in self._inherited))
+                task.task
+                for task in self._states
+                if task.kind == name
+                and (task.state in ("new", "again") or (task.state == "cancelled" and task.place in self._inherited))
             ]
             if not due or name in self._refused or time.monotonic() + kind.time_s > end_s:
                 continue
-            nodes = Counter(node for each in self._states if each.kind == name for node in each.on)
+            nodes = Counter(node for task in self._states if task.kind == name for node in task.on)
             bad = sorted(node for node, deaths in nodes.items() if deaths >= DEATHS_OF_A_NODE)
             try:
                 job = self._engine.submit(self._run, kind, due, bad)
@@ -279,15 +279,15 @@ class _Following:
             self._run.add(Submitted(name, job, tuple(due)))
             self._inherited.difference_update((name, task) for task in due)
             self._states = [
-                replace(each, state="waiting") if each.kind == name and each.task in due else each
-                for each in self._states
+                replace(task, state="waiting") if task.kind == name and task.task in due else task
+                for task in self._states
             ]
         return True
 
     def _stop_waiting(self) -> None:
         """The budget is over: what runs is waited for, and nothing else begins."""
         self._over_budget = True
-        self._engine.cancel(self._run, [each.place for each in self._states if each.state == "waiting"])
+        self._engine.cancel(self._run, [task.place for task in self._states if task.state == "waiting"])
 
     # -- telling people --------------------------------------------------------------------------------------------------
 
@@ -297,11 +297,11 @@ class _Following:
 
     def _line(self, kind: str) -> str:
         """ "h100: 40 wait (Resources), 3 run, 17 of 60 in; about 2 h"."""
-        own = [each for each in self._states if each.kind == kind]
-        waiting = [each for each in own if each.state == "waiting"]
-        running = [each for each in own if each.state == "running"]
+        own = [task for task in self._states if task.kind == kind]
+        waiting = [task for task in own if task.state == "waiting"]
+        running = [task for task in own if task.state == "running"]
         done = [end for name, end in self._ends.items() if name.startswith(f"{kind}/")]
-        reasons = ", ".join(sorted({each.why for each in waiting if each.why}))
+        reasons = ", ".join(sorted({task.why for task in waiting if task.why}))
         words = [f"{len(waiting)} wait" + (f" ({reasons})" if reasons else "")] if waiting else []
         words += [f"{len(running)} run"] if running else []
         line = f"{kind}: {', '.join([*words, f'{len(done)} of {len(own)} in'])}"
@@ -323,41 +323,41 @@ class _Following:
 
     def sum_up(self) -> None:
         """Put what came of it into `found`, and move the marks of what is measured whole."""
-        found, plan = self.found, self._run.plan
+        followed, plan = self.followed, self._run.plan
         for name, end in self._ends.items():
             kind, _, task = name.partition("/")
-            found.came[kind] += 1
+            followed.came[kind] += 1
             for sha, (what, why, _) in end.failed.items():
-                if sha not in found.failed:
-                    found.failed[sha] = what
+                if sha not in followed.failed:
+                    followed.failed[sha] = what
                     log = self._run.log(kind, int(task))
-                    found.warnings.append(f"{kind}: {sha[:8]} was left out: {what}: {why}    # log: {log}")
+                    followed.warnings.append(f"{kind}: {sha[:8]} was left out: {what}: {why}    # log: {log}")
             if end.left:
                 words = f"{kind} {task}: its time was too short for {counted(end.left, 'commit')}"
-                found.warnings.append(f'{words}; fix: give the kind a longer "time"')
-        for each in self._states:
-            if each.state == "given up":
-                found.given_up += 1
-                log = self._run.log(each.kind, each.task)
-                said = last_error(log) or each.why
-                found.warnings.append(
-                    f"{each.kind} {each.task} was given up after {each.deaths} attempts: {said}    # log: {log}"
+                followed.warnings.append(f'{words}; fix: give the kind a longer "time"')
+        for state in self._states:
+            if state.state == "given up":
+                followed.given_up += 1
+                log = self._run.log(state.kind, state.task)
+                said = last_error(log) or state.why
+                followed.warnings.append(
+                    f"{state.kind} {state.task} was given up after {state.deaths} attempts: {said}    # log: {log}"
                 )
-        cancelled = [each for each in self._states if each.state == "cancelled"]
+        cancelled = [task for task in self._states if task.state == "cancelled"]
         if cancelled and not self._over_budget:
-            found.cancelled = len(cancelled)
+            followed.cancelled = len(cancelled)
             were = "were" if len(cancelled) > 1 else "was"
-            found.warnings.append(
+            followed.warnings.append(
                 f"{counted(len(cancelled), 'task')} {were} cancelled; the same command submits them again"
             )
         for name, error in self._refused.items():
-            found.warnings.append(f"{name}: {error.what}: {error.why}; fix: {error.fix}")
-        found.settled = bool(self._states) and all(each.state in ("in", "given up") for each in self._states)
-        found.settled = found.settled and not found.interrupted
-        if found.settled:
+            followed.warnings.append(f"{name}: {error.what}: {error.why}; fix: {error.fix}")
+        followed.settled = bool(self._states) and all(task.state in ("in", "given up") for task in self._states)
+        followed.settled = followed.settled and not followed.interrupted
+        if followed.settled:
             for kind, head in plan.heads.items():
-                whole = all(each.state == "in" for each in self._states if each.kind == kind)
-                if head and whole and not found.failed:
+                whole = all(task.state == "in" for task in self._states if task.kind == kind)
+                if head and whole and not followed.failed:
                     Mark(session_of(self._session, kind), plan.environment).write(head)
 
 
@@ -373,6 +373,6 @@ def last_error(log: Path) -> str:
         lines = log.read_text(errors="replace").splitlines()[-ERROR_LINES:]
     except OSError:
         return ""
-    said = [each.strip() for each in lines if each.strip()]
-    errors = [each.removeprefix("error:").strip() for each in said if each.startswith("error:")]
+    said = [line.strip() for line in lines if line.strip()]
+    errors = [line.removeprefix("error:").strip() for line in said if line.startswith("error:")]
     return (errors or said or [""])[-1]

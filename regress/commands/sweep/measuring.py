@@ -61,7 +61,7 @@ class Sweep:
         self._session, self._chosen, self._watcher, self._recorded = session, chosen, watcher, recorded
         self._end_s, self._group = end_s, group
         self._environment, self._retry = environment, retry
-        self._place = {each.sha: at for at, each in enumerate(chosen.line)}
+        self._place = {commit.sha: at for at, commit in enumerate(chosen.line)}
         self.rounds = session.config.settings.sweep_rounds
         self.failed: dict[str, Failed] = {}
         self.measured: list[Commit] = []
@@ -106,7 +106,7 @@ class Sweep:
     def _look_over(self) -> Done:
         """Discover the suite with the newest commit's code that can be made ready, and find out what is measured already."""
         unbuilt: dict[str, BuildFailed] = {}
-        for commit in (each for each in reversed(self._chosen.line) if each.sha in self._chosen.wanted):
+        for commit in (candidate for candidate in reversed(self._chosen.line) if candidate.sha in self._chosen.wanted):
             try:
                 prepared = self._session.prepare(self._side(commit), self._watcher)
                 benchmarks, python = self._discovered(prepared)
@@ -116,8 +116,8 @@ class Sweep:
                     unbuilt[commit.sha] = error
                 continue
             identity = identity_of(prepared, python)
-            for each in (each for each in self._chosen.line if each.sha in self._chosen.wanted):
-                complete(self._session, self._side(each), identity)
+            for commit in (candidate for candidate in self._chosen.line if candidate.sha in self._chosen.wanted):
+                complete(self._session, self._side(commit), identity)
             self.suite = Suite(identity.name, benchmarks, tuple(self.cases), self.rounds)
             done = Done(self._session, self.suite, self._retry)
             for sha, failed in unbuilt.items():
@@ -134,23 +134,23 @@ class Sweep:
         job = self._session.job((prepared,), self.rounds)
         visits = job.visits()
         try:
-            found = visits.discover([prepared])[prepared.side.name]
+            suite = visits.discover([prepared])[prepared.side.name]
             python = visits.interpreters[prepared.side.name]
         finally:
             visits.close()
-        self.problems, told = apart(found.problems, job.selection, found.benchmarks, job.suite)
+        self.problems, told = apart(suite.problems, job.selection, suite.benchmarks, job.suite)
         self.warnings += told
-        benchmarks = {each.name: each for each in found.benchmarks}
-        if any(each.fatal for each in found.problems):
+        benchmarks = {benchmark.name: benchmark for benchmark in suite.benchmarks}
+        if any(problem.fatal for problem in suite.problems):
             config, machine = self._session.config, self._session.machine.name
             past = past_of(config.results_dir, self._session.cache, self._chosen.line, config.settings, machine)
             had = numbers_before(past, benchmarks.keys())
-            lost = unimportable(found, {name: benchmark for name, (benchmark, _) in had.items()})
+            lost = unimportable(suite, {name: benchmark for name, (benchmark, _) in had.items()})
             self._had = {name: had[name] for name in lost}
             benchmarks.update((name, benchmark) for name, (benchmark, _) in lost.items())
         self.cases = select(benchmarks.values(), job.selection)
         if not self.cases:
-            raise nothing_selected(job, found.problems, benchmarks.values())
+            raise nothing_selected(job, suite.problems, benchmarks.values())
         return benchmarks, python
 
     def _side(self, commit: Commit, beside: str = "") -> Side:
@@ -186,15 +186,15 @@ class Sweep:
             left.discard(anchor.sha)
         count = self._group * max(1, len(self._session.devices.named))
         changed = self._changed() if len(left) > count else ()
-        (first,) = next_places([each.sha in left for each in line], changed, 1)
+        (first,) = next_places([commit.sha in left for commit in line], changed, 1)
         alike = {sha for sha in left if self._lacking[sha] == self._lacking[line[first].sha]}
-        places = next_places([each.sha in alike for each in line], changed, count)
+        places = next_places([commit.sha in alike for commit in line], changed, count)
         return [line[place] for place in sorted(places)]
 
     def _changed(self) -> set[int]:
         """Places of commits that a large change may be due to."""
-        found = events_in(self._session, self._chosen.histories, self.names, self._session.machine.name).changes
-        return {self._place[sha] for each in found if each.point.large for sha in each.point.blamed}
+        changes = events_in(self._session, self._chosen.histories, self.names, self._session.machine.name).changes
+        return {self._place[sha] for change in changes if change.point.large for sha in change.point.blamed}
 
     def _anchors(self, group: Sequence[Commit]) -> dict[Commit, Collection[Case] | None]:
         """What is measured again beside the newest commit of the group, and which of its cases; None for all.
@@ -204,21 +204,23 @@ class Sweep:
         their ratios to it all commits are compared, however far apart they were measured.
         """
         newest = group[-1]
-        found: dict[Commit, Collection[Case] | None] = {}
-        before = [each for each in self._chosen.line if each.sha in self._recorded and each.sha not in self._lacking]
-        older = [each for each in before if self._place[each.sha] < self._place[newest.sha]]
+        chosen: dict[Commit, Collection[Case] | None] = {}
+        before = [
+            commit for commit in self._chosen.line if commit.sha in self._recorded and commit.sha not in self._lacking
+        ]
+        older = [commit for commit in before if self._place[commit.sha] < self._place[newest.sha]]
         tags = self._session.repository.releases_in(self._chosen.line)
-        releases = [each for each in before if each.sha in tags]
+        releases = [commit for commit in before if commit.sha in tags]
         whole = self._lacking[newest.sha] == dict.fromkeys(self.cases, self.rounds)
         new = whole and not self.measured and bool(older) and older[-1] == before[-1]
         if new and not self._remeasured_beside(newest.sha):
-            found.update(dict.fromkeys([*releases[-1:], older[-1]]))
+            chosen.update(dict.fromkeys([*releases[-1:], older[-1]]))
         fixed = next(iter([*releases[-1:], *before[:1], *self.measured[:1]]), None)
         if fixed is not None and fixed not in group and fixed not in self._unbuilt:
             in_turn = self._in_turn(fixed, gating=not new) & self._lacking[newest.sha].keys()
             if in_turn:
-                found.setdefault(fixed, in_turn)
-        return found
+                chosen.setdefault(fixed, in_turn)
+        return chosen
 
     def _in_turn(self, commit: Commit, gating: bool) -> set[Case]:
         """The cases of a measured commit that take windows in turn with others', with `gating` those that fail a check for what
@@ -227,20 +229,20 @@ class Sweep:
         return {
             case
             for recorded in Store(self._session.config.results_dir).load(commit.sha, machine).recorded
-            for each in recorded.rounds
-            if each.protocol is not None and each.protocol.short_windows
-            for case in [Case(each.name, tuple(each.params))]
-            if not gating or host_gates(each.protocol.metric, case, recorded.benchmarks.get(each.name), settings)
+            for round in recorded.rounds
+            if round.protocol is not None and round.protocol.short_windows
+            for case in [Case(round.name, tuple(round.params))]
+            if not gating or host_gates(round.protocol.metric, case, recorded.benchmarks.get(round.name), settings)
         }
 
     def _remeasured_beside(self, sha: str) -> bool:
         anchors = Store(self._session.config.results_dir).anchors(self._session.machine.name)
-        return any(each.beside == sha for each in anchors)
+        return any(anchor.beside == sha for anchor in anchors)
 
     @property
     def _anchor(self) -> Commit | None:
         """What stands in the groups of all cards, where there are several."""
-        return next((each for each in self._best_anchors if each not in self._unbuilt), None)
+        return next((anchor for anchor in self._best_anchors if anchor not in self._unbuilt), None)
 
     @cached_property
     def _best_anchors(self) -> list[Commit]:
@@ -248,7 +250,7 @@ class Sweep:
             return [self._given] if self._given is not None else []
         line, environment = self._chosen.line, self.done.environment
         return anchors(
-            self._session, line, self.names, environment, [each for each in line if each.sha in self._lacking]
+            self._session, line, self.names, environment, [commit for commit in line if commit.sha in self._lacking]
         )
 
     def _parts(self, group: Sequence[Commit]) -> tuple[list[list[Side]], dict[Side, None]]:
@@ -256,7 +258,7 @@ class Sweep:
         several cards have read of one commit."""
         parts, again = [], dict[Side, None]()
         for number, own in enumerate(spread(group, max(1, len(self._session.devices.named))), 1):
-            sides = [self._side(each) for each in own]
+            sides = [self._side(commit) for commit in own]
             if self._anchor is not None and self._anchor not in own:
                 side = replace(self._side(self._anchor), name=f"{self._anchor.short} again {number}")
                 again[side] = None
@@ -273,18 +275,18 @@ class Sweep:
         if self.several:
             parts, again = self._parts(group)
         else:
-            again = {self._side(each, group[-1].sha): cases for each, cases in (anchors or {}).items()}
-            parts = [[*again, *(self._side(each) for each in group)]]
+            again = {self._side(commit, group[-1].sha): cases for commit, cases in (anchors or {}).items()}
+            parts = [[*again, *(self._side(commit) for commit in group)]]
         prepared = self._prepared(itertools.chain(*parts), list(group))
-        built = [each for each in group if each.sha not in self.failed]
+        built = [commit for commit in group if commit.sha not in self.failed]
         if not built:
             return
-        labels = ", ".join(each.short for each in built)
+        labels = ", ".join(commit.short for commit in built)
         so_far = self.planned - len(self.left)
         numbers = f"{so_far + 1}" if len(built) == 1 else f"{so_far + 1} to {so_far + len(built)}"
         self._watcher.note(f"{counted(len(built), 'commit')}, {numbers} of {self.planned}: {labels}")
         try:
-            found = self._execute(prepared, missing, again, parts)
+            measured = self._execute(prepared, missing, again, parts)
         except NothingMeasured as error:
             if isinstance(error, NoDevice):
                 self.failed.update(dict.fromkeys(self.left, (error.what, error.why, error.fix)))
@@ -294,32 +296,32 @@ class Sweep:
             else:
                 self.failed[built[0].sha] = (error.what, error.why, error.fix)
             return
-        self.interrupted = found.interrupted
+        self.interrupted = measured.interrupted
         if not self.anchors:
-            whole = (each.side.commit.short for each in prepared if again.get(each.side, ()) is None)
+            whole = (ready.side.commit.short for ready in prepared if again.get(ready.side, ()) is None)
             self.anchors = [*dict.fromkeys(whole)]
             self.beside = group[-1] if self.anchors and not self.several else None
         for commit in built:
-            self._look_again(commit, commit.short, found, missing)
+            self._look_again(commit, commit.short, measured, missing)
         for side in again:
             if side.commit.sha in self._lacking:
-                self._look_again(side.commit, side.name, found, missing)
+                self._look_again(side.commit, side.name, measured, missing)
 
-    def _look_again(self, commit: Commit, name: str, found: JobResult, missing: Mapping[Case, int]) -> None:
+    def _look_again(self, commit: Commit, name: str, measured: JobResult, missing: Mapping[Case, int]) -> None:
         """What the commit lacks by now; `name` is that of its side."""
         if not self.interrupted:
-            absent = missing.keys() - set(found.cases.get(name, ()))
+            absent = missing.keys() - set(measured.cases.get(name, ()))
             self.done.absent(commit.sha, absent)
-        self.done.failed(commit.sha, found.of(name))
+        self.done.failed(commit.sha, measured.of(name))
         left = self.done.missing(commit.sha)
         if left:
             self._lacking[commit.sha] = left
         else:
             self._lacking.pop(commit.sha, None)
-        if commit not in self.measured and any(each.values for each in found.of(name)):
+        if commit not in self.measured and any(round.values for round in measured.of(name)):
             self.measured.append(commit)
-        beside = {Case(each.name, tuple(each.params)) for each in found.rounds if each.failure is not None}
-        lacking = [each for each in left if each not in beside]  # what fails on one side is visited once on the others
+        beside = {Case(round.name, tuple(round.params)) for round in measured.rounds if round.failure is not None}
+        lacking = [case for case in left if case not in beside]  # what fails on one side is visited once on the others
         if lacking and not self.interrupted and not self.is_over:
             # Rounds that were not kept, or gave nothing: not again in this sweep.
             lost = lacking[0]
@@ -337,26 +339,26 @@ class Sweep:
         session, sides = self._session, tuple(prepared)
         if self.several:  # what a run has on one card was in turn
             session.run = new_run()
-        places = {each.side.name: self._place[each.side.commit.sha] for each in sides}
+        places = {side.side.name: self._place[side.side.commit.sha] for side in sides}
         job = replace(
             session.job(sides, self.rounds),
-            references=tuple(each.name for each in again),
-            only={each.name: cases for each, cases in again.items() if cases is not None},
-            groups=tuple(tuple(each.name for each in part) for part in parts) if session.devices.named else (),
+            references=tuple(side.name for side in again),
+            only={side.name: cases for side, cases in again.items() if cases is not None},
+            groups=tuple(tuple(side.name for side in part) for part in parts) if session.devices.named else (),
             had=lambda side: self._had_before(places[side]),
         )
         if missing.keys() != set(self.cases):
             job = replace(job, selection=Selection(tuple(map(str, missing)), known=True))
         recorder = Recorder(session, session.config.results_dir, sides)
         with session.devices.held(self._watcher):
-            found = execute(job, recorder.take, self._watcher, Missing(missing, self.rounds, self._end_s))
-        recorder.finish(found)
-        require_values(found)
+            ready = execute(job, recorder.take, self._watcher, Missing(missing, self.rounds, self._end_s))
+        recorder.finish(ready)
+        require_values(ready)
         self.machine = recorder.machine
-        self.device = self.device or device_line(next(iter(found.facts.values()), {}), found.rounds)
-        self.warnings += [*remarks(session.config, found, job, Ceilings()), *recorder.warnings(), *throttled(found)]
-        self._note_problems(sides[-1], found.problems)
-        return found
+        self.device = self.device or device_line(next(iter(ready.facts.values()), {}), ready.rounds)
+        self.warnings += [*remarks(session.config, ready, job, Ceilings()), *recorder.warnings(), *throttled(ready)]
+        self._note_problems(sides[-1], ready.problems)
+        return ready
 
     def _had_before(self, place: int) -> dict[str, Benchmark]:
         return {name: benchmark for name, (benchmark, first) in self._had.items() if first < place}
@@ -364,18 +366,18 @@ class Sweep:
     def _note_problems(self, last: Prepared, problems: Iterable[SuiteProblem]) -> None:
         """Keep them. The suite is that of the newest commit: what an older one cannot import is new, mostly, and fails nothing;
         those of the group's other commits have said so already."""
-        known = {(each.where, each.name) for each in self.problems}
-        for each in problems:
-            if (each.where, each.name) in known:
+        known = {(problem.where, problem.name) for problem in self.problems}
+        for problem in problems:
+            if (problem.where, problem.name) in known:
                 continue
-            only = f"on {last.side.label} only: {each.message}" if each.fatal else each.message
-            self.problems.append(replace(each, message=only, fatal=False))
+            only = f"on {last.side.label} only: {problem.message}" if problem.fatal else problem.message
+            self.problems.append(replace(problem, message=only, fatal=False))
 
     # -- making ready ----------------------------------------------------------------------------------------------------
 
     def _prepared(self, sides: Iterable[Side], group: Sequence[Commit]) -> list[Prepared]:
         """The sides that can be made ready. Those that do not build are noted."""
-        self._build([each.sha for each in group])
+        self._build([commit.sha for commit in group])
         ready = []
         for side in sides:
             try:
@@ -411,10 +413,10 @@ class Sweep:
                     start, null = self._session.request.start, subprocess.DEVNULL
                     running.append(subprocess.Popen(words, cwd=start, stdin=null, stdout=null, stderr=null))
                 running[0].wait()
-                running = [each for each in running if each.poll() is None]
+                running = [process for process in running if process.poll() is None]
         finally:
-            for each in running:
+            for process in running:
                 with contextlib.suppress(ProcessLookupError):
-                    each.send_signal(signal.SIGINT)
-            for each in running:
-                each.wait()
+                    process.send_signal(signal.SIGINT)
+            for process in running:
+                process.wait()

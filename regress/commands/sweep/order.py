@@ -35,10 +35,10 @@ def evenly(count: int, steps: int) -> list[int]:
 
 def _gaps(wanted: Sequence[bool]) -> Iterator[range]:
     start = None
-    for place, each in enumerate([*wanted, False]):
-        if each and start is None:
+    for place, is_wanted in enumerate([*wanted, False]):
+        if is_wanted and start is None:
             start = place
-        elif not each and start is not None:
+        elif not is_wanted and start is not None:
             yield range(start, place)
             start = None
 

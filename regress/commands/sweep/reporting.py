@@ -37,26 +37,26 @@ def nothing(session: Session, remark: str, start: float) -> Report:
     )
 
 
-def standing(session: Session, chosen: Chosen, found: Events, start: float) -> Report:
+def standing(session: Session, chosen: Chosen, events: Events, start: float) -> Report:
     """Nothing was to be measured: what stands in the history, of which nothing is new."""
-    report = nothing(session, "; ".join([_all_done(chosen), *still_open(found)]), start)
-    changes = tuple(sorted(found.changes, key=by_weight))
-    shifts = with_shifts(session, chosen.histories, found).shifts
-    return replace(report, changes=changes, shifts=shifts, breakages=with_failures(session, found.breakages))
+    report = nothing(session, "; ".join([_all_done(chosen), *still_open(events)]), start)
+    changes = tuple(sorted(events.changes, key=by_weight))
+    shifts = with_shifts(session, chosen.histories, events).shifts
+    return replace(report, changes=changes, shifts=shifts, breakages=with_failures(session, events.breakages))
 
 
 def report_of(
     session: Session,
     chosen: Chosen,
     run: Sweep,
-    found: Events,
+    events: Events,
     confirmed: Confirmed,
     bisected: Bisected,
     options: Sequence[str],
     start: float,
 ) -> Report:
-    opened = [change for change in found.changes if change.new and change.point.is_open]
-    broken = with_failures(session, found.breakages)
+    opened = [change for change in events.changes if change.new and change.point.is_open]
+    broken = with_failures(session, events.breakages)
     new_broken = [breakage for breakage in broken if breakage.new]
     fails = run.failed or new_broken or any(problem.fatal for problem in run.problems)
     interrupted = run.interrupted or confirmed.interrupted or bisected.interrupted
@@ -67,8 +67,8 @@ def report_of(
         *(f"{sha[:8]} was left out: {what}: {why}" for sha, (what, why, _) in run.failed.items()),
         *confirmed.warnings,
         *bisected.warnings,
-        *_never(found),
-        *off_kind(found),
+        *_never(events),
+        *off_kind(events),
     ]
     if is_whole(session):
         head = Side("head", chosen.line[-1], "")
@@ -76,7 +76,7 @@ def report_of(
     anchors = []
     if run.beside is not None:
         anchors = anchors_beside(session, chosen.line, run.names, session.machine.name, run.beside)
-    suggestions = _suggestions(chosen, found, opened, new_broken)
+    suggestions = _suggestions(chosen, events, opened, new_broken)
     if run.left:
         suggestions.append(("go on", quoted("regress", "sweep", *options)))
     plan = [
@@ -93,13 +93,13 @@ def report_of(
         machine=run.machine,
         device=run.device,
         plan=", ".join(plan),
-        changes=tuple(sorted(found.changes, key=by_weight)),
-        shifts=found.shifts,
+        changes=tuple(sorted(events.changes, key=by_weight)),
+        shifts=events.shifts,
         breakages=broken,
         anchors=tuple(anchors),
-        bisected=bisected.found,
+        bisected=bisected.bisections,
         notify=session.config.settings.notify_command if opened or run.failed or new_broken else "",
-        remark=_remark(run, found),
+        remark=_remark(run, events),
         cases=len(run.cases),
         problems=tuple(run.problems),
         warnings=tuple(dict.fromkeys(warnings)),
@@ -110,35 +110,35 @@ def report_of(
 
 
 def _suggestions(
-    chosen: Chosen, found: Events, opened: Sequence[Changed], broken: Sequence[Breakage]
+    chosen: Chosen, history: Events, opened: Sequence[Changed], broken: Sequence[Breakage]
 ) -> list[tuple[str, str]]:
     """What says more of the first of each kind of news, and what accepts it."""
-    new = [change for change in outside(found.changes, found.shifts) if change.new]
+    new = [change for change in outside(history.changes, history.shifts) if change.new]
     events = [event for history, own in by_history(new, chosen.histories) for event in by_event(own, history)]
     narrowest = [min(event, key=lambda change: len(change.blamed)) for event in events]
     unsure = [change for change in narrowest if change.point.state == "tentative"]
     firsts = [*{(breakage.case.name, breakage.blamed): breakage for breakage in reversed(broken)}.values()]
     return [
-        *(_again(shift.changes[0]) for shift in found.shifts if shift.new),
+        *(_again(shift.changes[0]) for shift in history.shifts if shift.new),
         *map(_next, [*unsure[:2], *(change for change in narrowest if change.point.is_open)][:3]),
         *map(_next_of_broken, firsts[::-1][:3]),
         *(accept([(change.case, change.metric) for change in opened]) or accept_failing(firsts)),
     ]
 
 
-def _never(found: Events) -> list[str]:
+def _never(events: Events) -> list[str]:
     """The line on what fails from its first commit on: nothing has got worse, and nobody was told of it before."""
-    if not found.numberless:
+    if not events.numberless:
         return []
-    first, *others = sorted(found.numberless)
+    first, *others = sorted(events.numberless)
     what = f"{first} and {counted(len(others), 'other case')} fail" if others else f"{first} fails"
     return [f"{what} wherever measured and never gave a number; fix: {quoted('regress', 'run', '-b', str(first))}"]
 
 
-def off_kind(found: Events) -> list[str]:
+def off_kind(events: Events) -> list[str]:
     """A line on each card that is off its kind: what it read is corrected, and it may be ill."""
     look = ("nvidia-smi", "-q", "-d", "CLOCK,POWER,TEMPERATURE", "-i")
-    return [f"{each.words}; fix: {quoted(*look, each.card)}" for each in found.cards if each.is_off]
+    return [f"{level.words}; fix: {quoted(*look, level.card)}" for level in events.cards if level.is_off]
 
 
 def _next(changed: Changed) -> tuple[str, str]:
@@ -164,15 +164,15 @@ def _next_of_broken(broken: Breakage) -> tuple[str, str]:
     return "check", quoted("regress", "check", *ends, "-b", case)
 
 
-def _remark(run: Sweep, found: Events) -> str:
+def _remark(run: Sweep, events: Events) -> str:
     """ "1 case stopped giving numbers, 1 new regression (3 of 5 commits measured, 1 begun); 4 regressions open"."""
-    begun = {each.sha for each in run.measured}.intersection(run.left)
+    begun = {commit.sha for commit in run.measured}.intersection(run.left)
     done = len(run.measured) - len(begun)
     measured = [f"{done} of {counted(run.planned, 'commit')} measured" if run.planned else "nothing left to measure"]
     measured += [f"{len(begun)} begun"] if begun else []
     measured += [f"{len(run.failed)} failed"] if run.failed else []
-    words, still = news(found), still_open(found)
-    young, of, takes = _untold(found)
+    words, still = news(events), still_open(events)
+    young, of, takes = _untold(events)
     if young == of and young and words == NO_NEWS:
         words, still = "no change can be detected yet", [takes, *still]
     elif young:
@@ -183,22 +183,24 @@ def _remark(run: Sweep, found: Events) -> str:
 NO_NEWS = "nothing new"
 
 
-def news(found: Events) -> str:
+def news(events: Events) -> str:
     """What is new: "1 case stopped giving numbers, 1 new regression"."""
-    broken = sum(each.new for each in found.breakages)
+    broken = sum(breakage.new for breakage in events.breakages)
     words = [f"{counted(broken, 'case')} stopped giving numbers"] if broken else []
-    words += [f"{len(each.benchmarks)} benchmarks moved at once" for each in found.shifts if each.new]
-    kinds = Counter(_kind(each) for each in sorted(outside(found.changes, found.shifts), key=by_weight) if each.new)
+    words += [f"{len(shift.benchmarks)} benchmarks moved at once" for shift in events.shifts if shift.new]
+    kinds = Counter(
+        _kind(change) for change in sorted(outside(events.changes, events.shifts), key=by_weight) if change.new
+    )
     words += [f"{number} new {kind}{'s' * (number > 1)}" for kind, number in kinds.items()]
     return ", ".join(words) or NO_NEWS
 
 
-def still_open(found: Events) -> list[str]:
+def still_open(events: Events) -> list[str]:
     """What is not new, and nobody has accepted: "4 regressions open"."""
     before = [
-        (sum(each.point.is_open for each in found.changes if not each.new), "regression", "open"),
+        (sum(change.point.is_open for change in events.changes if not change.new), "regression", "open"),
         (
-            sum(each.acknowledged is None and not each.new for each in found.breakages),
+            sum(breakage.acknowledged is None and not breakage.new for breakage in events.breakages),
             "case",
             "known without a number",
         ),
@@ -206,10 +208,10 @@ def still_open(found: Events) -> list[str]:
     return [f"{counted(number, noun)} {what}" for number, noun, what in before if number]
 
 
-def _untold(found: Events) -> tuple[int, int, str]:
+def _untold(events: Events) -> tuple[int, int, str]:
     """How many cases have too few results for a change to be told, of how many that give numbers, and what it takes."""
-    broken = {each.case for each in found.breakages}
-    lacking = [lacks for case, lacks in found.lacking.items() if case not in broken]
+    broken = {breakage.case for breakage in events.breakages}
+    lacking = [lacks for case, lacks in events.lacking.items() if case not in broken]
     takes = f"it takes at least {counted(max(lacking, default=0), 'more commit')} with results"
     return sum(lacks > 0 for lacks in lacking), len(lacking), takes
 

@@ -46,12 +46,12 @@ def choose(kind: str, ordinal: int = 0) -> Backend:
     reasons = []
     for device in (lambda: CudaBackend(ordinal), amd_backend):
         try:
-            found = device()
+            candidate = device()
         except DeviceError as error:
             reasons.append(str(error))
             continue
-        if found is not None:
-            return found
+        if candidate is not None:
+            return candidate
     backend = Backend()
     backend.why_no_device = "; ".join(reasons)
     return backend

@@ -112,8 +112,8 @@ class CuptiTracer(Tracer):
     def collect(self, flush: bool = False) -> List[Activity]:
         with self._activities.lock:
             self._activities.collect(self, flush)
-            found, self._found = self._found, []
-        return found
+            arrived, self._found = self._found, []
+        return arrived
 
     # -- for the activities ----------------------------------------------------------------------------------------------
 
@@ -126,10 +126,10 @@ class CuptiTracer(Tracer):
             self.on = False
             self._periods[-1] = self._periods[-1][0], at_s
 
-    def take(self, found: List[Activity]) -> None:
+    def take(self, activities: List[Activity]) -> None:
         """Keep what began while this was on."""
         for start_s, end_s in self._periods:
-            self._found += [each for each in found if start_s <= each.start_s <= end_s]
+            self._found += [activity for activity in activities if start_s <= activity.start_s <= end_s]
 
     def bound(self) -> None:
         """Drop what nobody collects."""
@@ -197,7 +197,7 @@ class Activities:
     def stop(self, tracer: CuptiTracer) -> None:
         with self.lock:
             tracer.end(time.perf_counter())
-            if not any(each.on for each in self._tracers):
+            if not any(other.on for other in self._tracers):
                 self._disable()
 
     def collect(self, collecting: CuptiTracer, flush: bool) -> None:
@@ -210,11 +210,11 @@ class Activities:
                 tracer.overrun = True
         while self._full:
             address, used, clock = self._full.popleft()
-            found: Dict[int, List[Activity]] = {}
-            for device, each in self._records(address, used, clock):
-                found.setdefault(device, []).append(each)
+            by_device: Dict[int, List[Activity]] = {}
+            for device, activity in self._records(address, used, clock):
+                by_device.setdefault(device, []).append(activity)
             for tracer in self._tracers:
-                tracer.take(found.get(tracer.device, []))
+                tracer.take(by_device.get(tracer.device, []))
                 if tracer is not collecting:
                     tracer.bound()
             memory = self._lent.pop(address)

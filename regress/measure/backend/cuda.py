@@ -316,8 +316,8 @@ class CudaBackend(DeviceBackend):
         memory = 2 * 1e3 * self._attribute(MEMORY_CLOCK_RATE) * self._attribute(MEMORY_BUS_WIDTH) / 8
         major, minor = map(self._attribute, CAPABILITY)
         lanes = self._attribute(MULTIPROCESSORS) * FLOAT32_LANES.get((major, minor), 128)
-        found = {"memory_bytes_s": memory, "float32_flops_s": 2 * 1e3 * self._attribute(CLOCK_RATE) * lanes}
-        return {name: value for name, value in found.items() if value > 0}
+        limits = {"memory_bytes_s": memory, "float32_flops_s": 2 * 1e3 * self._attribute(CLOCK_RATE) * lanes}
+        return {name: value for name, value in limits.items() if value > 0}
 
     def _uuid(self) -> str:
         uuid = (ctypes.c_ubyte * UUID_BYTES)()
@@ -355,12 +355,12 @@ class CudaBackend(DeviceBackend):
 
 def visible_uuids() -> List[str]:
     """The UUIDs of the devices that the driver shows, in its order; opens no context. Raises DeviceError if there is none."""
-    return [str(each.facts()["gpu_uuid"]) for each in _visible()]
+    return [str(device.facts()["gpu_uuid"]) for device in _visible()]
 
 
 def visible_architectures() -> List[str]:
     """The compute capabilities of the same devices, in the same order: "9.0". Raises DeviceError if there is none."""
-    return [each.architecture() for each in _visible()]
+    return [device.architecture() for device in _visible()]
 
 
 def _visible() -> List[CudaBackend]:

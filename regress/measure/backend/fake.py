@@ -110,13 +110,15 @@ class ScriptedTracer(Tracer):
 
     def saw(self, kind: str, name: str, start_s: float, end_s: float, nbytes: int) -> None:
         if self._on:
-            start_s, end_s = (TRACE_EPOCH_S + TRACE_RATE * each for each in (start_s, end_s))
+            start_s, end_s = (TRACE_EPOCH_S + TRACE_RATE * at_s for at_s in (start_s, end_s))
             self._seen.append(Activity(kind, name, start_s, end_s, nbytes))
 
     def collect(self, flush: bool = False) -> List[Activity]:
         now = TRACE_EPOCH_S + TRACE_RATE * self._backend.host_s
-        over = sorted((each for each in self._seen if each.end_s <= now), key=lambda each: each.end_s)
-        self._seen = [each for each in self._seen if each.end_s > now]
+        over = sorted(
+            (activity for activity in self._seen if activity.end_s <= now), key=lambda activity: activity.end_s
+        )
+        self._seen = [activity for activity in self._seen if activity.end_s > now]
         return over
 
 

@@ -217,13 +217,13 @@ def _places() -> List[_Place]:
                 if not _inheritable(kind):
                     continue
                 place = _Place(owner, holder, name, attribute)
-        found = getattr(place.owner, place.attribute, None) if place.owner is not None else None
-        missing = found is None or not hasattr(found, place.method or "__call__")
+        held = getattr(place.owner, place.attribute, None) if place.owner is not None else None
+        missing = held is None or not hasattr(held, place.method or "__call__")
         if missing or not _settable(place.owner, place.attribute):
             continue
         known.append(place)
         if place.owner is owner:  # what a module holds, another one may have imported
-            elsewhere[id(found)] = place
+            elsewhere[id(held)] = place
     owners = {id(place.owner) for place in known}
     for module in {id(module): module for module in list(sys.modules.values())}.values():  # some have two names
         if not isinstance(module, types.ModuleType) or id(module) in owners:
@@ -292,11 +292,11 @@ class QuietSynchronizes:
 
     def __enter__(self) -> QuietSynchronizes:
         for place in _places():
-            found = getattr(place.owner, place.attribute)
-            original = getattr(found, place.method) if place.method else found
+            hidden = getattr(place.owner, place.attribute)
+            original = getattr(hidden, place.method) if place.method else hidden
             value: Any = self._stand_in(place.name, original)
             if place.method:
-                value = _with_method(found, place.method, value)
+                value = _with_method(hidden, place.method, value)
             self._undo.append(_replace(place.owner, place.attribute, value))
         return self
 

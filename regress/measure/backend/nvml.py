@@ -76,38 +76,38 @@ class Nvml:
     def state(self) -> Dict[str, Any]:
         """Readings of this moment: `temperature_c`, `power_w`, `sm_clock_hz` (which may be the idle clock: the spin's is the
         one to trust), `reasons` (names of what holds the clocks back) and `violations_ns` (counters by policy)."""
-        found: Dict[str, Any] = {}
+        state: Dict[str, Any] = {}
         temperature = self._number("nvmlDeviceGetTemperature", GPU_TEMPERATURE)
         power_mw = self._number("nvmlDeviceGetPowerUsage")
         clock_mhz = self._number("nvmlDeviceGetClockInfo", SM_CLOCK)
         if temperature is not None:
-            found["temperature_c"] = temperature
+            state["temperature_c"] = temperature
         if power_mw is not None:
-            found["power_w"] = power_mw * 1e-3
+            state["power_w"] = power_mw * 1e-3
         if clock_mhz is not None:
-            found["sm_clock_hz"] = clock_mhz * 1e6
+            state["sm_clock_hz"] = clock_mhz * 1e6
         reasons = self._reasons()
         if reasons is not None:
-            found["reasons"] = reasons
+            state["reasons"] = reasons
         violations = {name: self._violation_ns(policy) for name, policy in VIOLATIONS.items()}
         counted = {name: count for name, count in violations.items() if count is not None}
         if counted:
-            found["violations_ns"] = counted
-        return found
+            state["violations_ns"] = counted
+        return state
 
     def limits(self) -> Dict[str, float]:
         """What somebody has limited the device to, other than the default: `power_limit_w`, `clock_limit_hz`. Locked clocks are
         not among it; the clock of a spin tells them."""
-        found: Dict[str, float] = {}
+        limits: Dict[str, float] = {}
         limit_mw = self._number("nvmlDeviceGetEnforcedPowerLimit")
         usual_mw = self._number("nvmlDeviceGetPowerManagementDefaultLimit")
         if limit_mw is not None and usual_mw is not None and limit_mw != usual_mw:
-            found["power_limit_w"] = limit_mw * 1e-3
+            limits["power_limit_w"] = limit_mw * 1e-3
         limit_mhz = self._number("nvmlDeviceGetApplicationsClock", GRAPHICS_CLOCK)
         usual_mhz = self._number("nvmlDeviceGetDefaultApplicationsClock", GRAPHICS_CLOCK)
         if limit_mhz is not None and usual_mhz is not None and limit_mhz != usual_mhz:
-            found["clock_limit_hz"] = limit_mhz * 1e6
-        return found
+            limits["clock_limit_hz"] = limit_mhz * 1e6
+        return limits
 
     def energy_j(self) -> Optional[float]:
         """Joules that the device has taken since the driver was loaded; None if it does not count them."""
@@ -209,20 +209,20 @@ class DeviceWatch:
         """`throttled` (hardware and thermal slowdowns) and `power_capped`, each if it was on at either end or its counter grew
         in between; `temperature_c` and `power_w` at the end. What could not be read is left out."""
         now = self._read()
-        found: Dict[str, Any] = {}
+        seen: Dict[str, Any] = {}
         for key in ("temperature_c", "power_w"):
             if key in now:
-                found[key] = now[key]
+                seen[key] = now[key]
         if "reasons" not in now and "violations_ns" not in now:
-            return found
+            return seen
         reasons = list(dict.fromkeys([*self._before.get("reasons", ()), *now.get("reasons", ())]))
         violated = grown(self._before.get("violations_ns", {}), now.get("violations_ns", {}))
         slowed = [reason for reason in reasons if reason != "sw_power_cap"]
         if "thermal" in violated and not any("thermal" in reason for reason in slowed):
             slowed.append("thermal")
-        found["throttled"] = slowed
-        found["power_capped"] = "sw_power_cap" in reasons or "power" in violated
-        return found
+        seen["throttled"] = slowed
+        seen["power_capped"] = "sw_power_cap" in reasons or "power" in violated
+        return seen
 
 
 def grown(before: Dict[str, int], after: Dict[str, int]) -> Dict[str, int]:
@@ -243,17 +243,17 @@ def _sees_the_hosts_ids() -> bool:
 
 def _ancestors(pid: int) -> List[int]:
     """The process's parent, its parent and so on, without the first process of the system."""
-    found: List[int] = []
+    ancestors: List[int] = []
     while True:
         try:
             with open(f"/proc/{pid}/stat", "rb") as stat:
                 # The name in brackets may hold anything, brackets and blanks too.
                 pid = int(stat.read().rpartition(b")")[2].split()[1])
         except (OSError, ValueError, IndexError):
-            return found
-        if pid <= 1 or pid in found:
-            return found
-        found.append(pid)
+            return ancestors
+        if pid <= 1 or pid in ancestors:
+            return ancestors
+        ancestors.append(pid)
 
 
 def _name(pid: int) -> str:

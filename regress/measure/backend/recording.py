@@ -63,8 +63,8 @@ class TorchProfiler(Profiler):
         self._profile.__exit__(*error)
 
     def marked(self, name: str) -> ContextManager[object]:
-        found: ContextManager[object] = self._record_function(name)
-        return found
+        mark: ContextManager[object] = self._record_function(name)
+        return mark
 
     def write(self, path: str) -> None:
         self._profile.export_chrome_trace(path)

@@ -54,10 +54,10 @@ def built_for() -> Tuple[str, str]:
     for folder in spec.submodule_search_locations or ():
         try:
             with open(os.path.join(folder, "version.py"), encoding="utf-8") as file:
-                found = dict(re.findall(r"^(hip|cuda)\b[^=\n]*=\s*['\"]([^'\"]+)", file.read(), re.MULTILINE))
+                versions = dict(re.findall(r"^(hip|cuda)\b[^=\n]*=\s*['\"]([^'\"]+)", file.read(), re.MULTILINE))
         except OSError:
             continue
-        return next(((kind, found[kind]) for kind in ("hip", "cuda") if kind in found), ("", ""))
+        return next(((kind, versions[kind]) for kind in ("hip", "cuda") if kind in versions), ("", ""))
     return "", ""
 
 
@@ -81,7 +81,7 @@ def _answered(method: Method) -> Method:
             raise
         except RuntimeError as error:
             words = str(error).partition("\n")[0]
-            raise DeviceError(words, sticky=any(each in words for each in STICKY)) from error
+            raise DeviceError(words, sticky=any(sign in words for sign in STICKY)) from error
 
     return cast(Method, call)
 

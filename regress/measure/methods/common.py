@@ -49,31 +49,31 @@ def by_the_host(metric: str, windows: HostWindows, visited: Visited, task: Task,
     ranks = windows.clock.ranks
     with windows, undisturbed(protocol.pinned, ranks.number):
         if task.in_turn and seat is not None:
-            found = seat.windows(metric, windows)
+            taken = seat.windows(metric, windows)
         else:
-            found = _alone(windows, protocol, PATIENCE * task.timeout_s)
-    good = [each.wall_s for each in found if valid(each.wall_s)]
+            taken = _alone(windows, protocol, PATIENCE * task.timeout_s)
+    good = [window.wall_s for window in taken if valid(window.wall_s)]
     if not good:
         raise RuntimeError("the clock did not move during any sample")
-    invalid = len(found) - len(good)
+    invalid = len(taken) - len(good)
     if not protocol.pinned:
-        good = least_disturbed(good, [each.net_s for each in found])
+        good = least_disturbed(good, [window.net_s for window in taken])
     visited.values[metric] = Measured(round_value(good), good, invalid=invalid)
 
 
 def _alone(windows: HostWindows, protocol: Protocol, limit_s: float) -> List[Window]:
     """Windows until their median is known precisely, or until the limit."""
-    found: List[Window] = []
+    taken: List[Window] = []
     start = time.perf_counter()
     while True:
         for _ in range(protocol.windows):
-            found.append(windows.take())
+            taken.append(windows.take())
             spent_s = windows.clock.ranks.longest("time spent", time.perf_counter() - start)
-            if spent_s + spent_s / len(found) > limit_s:
-                return found
-        net = [math.log(each.net_s) for each in found if valid(each.net_s)]
-        if windows_enough(protocol, len(found), protocol.windows, error_of_median(net)):
-            return found
+            if spent_s + spent_s / len(taken) > limit_s:
+                return taken
+        net = [math.log(window.net_s) for window in taken if valid(window.net_s)]
+        if windows_enough(protocol, len(taken), protocol.windows, error_of_median(net)):
+            return taken
 
 
 def probe_memory(call: Call, task: Task, backend: Backend, reset: Optional[Call], visited: Visited) -> None:
@@ -108,6 +108,6 @@ def own_seconds(call: Call, backend: Backend, before: Optional[Call]) -> float:
     finally:
         if traced:
             tracer.stop()
-    if not backend.ranks.any("its own work", any(COLLECTIVE in each.name for each in seen)):
+    if not backend.ranks.any("its own work", any(COLLECTIVE in activity.name for activity in seen)):
         return by_thread_s
-    return sum(each.end_s - each.start_s for each in seen if COLLECTIVE not in each.name) / OWN_CALLS
+    return sum(activity.end_s - activity.start_s for activity in seen if COLLECTIVE not in activity.name) / OWN_CALLS

@@ -93,36 +93,36 @@ def _propose(benchmark: Any, loop: DeviceLoop, visited: Visited) -> None:
 def _propose_wall(call: Call, before: Optional[Call], visited: Visited, task: Task, backend: DeviceBackend) -> None:
     """Let the call say how windows of the host's clock are to be taken."""
     with HostWindows(call, backend, 1, 0, before, waits="each") as windows:
-        found = timed(windows)
-    protocol = replace(visited.protocol, wall_calls=1 if before is not None else calls_of_window(found))
+        timing = timed(windows)
+    protocol = replace(visited.protocol, wall_calls=1 if before is not None else calls_of_window(timing))
     limit_s = PATIENCE * task.timeout_s / 4
-    visited.protocol = short_windows(protocol, found, protocol.wall_calls, limit_s, BESIDE_S, BESIDE_WINDOWS)
+    visited.protocol = short_windows(protocol, timing, protocol.wall_calls, limit_s, BESIDE_S, BESIDE_WINDOWS)
 
 
 def _time(loop: DeviceLoop, visited: Visited, backend: DeviceBackend) -> bool:
     """Device time, or the flag that says why it is missing."""
     protocol = visited.protocol
-    found, state = _unslowed(lambda: loop.sample(protocol), backend)
+    samples, state = _unslowed(lambda: loop.sample(protocol), backend)
     visited.facts.update(state)
-    if found is None:
+    if samples is None:
         visited.flags.append(SYNCHRONIZES)
         return False
-    doubt = loop.doubt(found, protocol)
+    doubt = loop.doubt(samples, protocol)
     if doubt:
         visited.flags.append(doubt)
         return False
-    value = found.value(backend.clock_step_s, protocol.calls)
-    visited.values["gpu_time"] = Measured(value, found.device, invalid=found.invalid)
+    value = samples.value(backend.clock_step_s, protocol.calls)
+    visited.values["gpu_time"] = Measured(value, samples.device, invalid=samples.invalid)
     visited.facts["clock_step_s"] = backend.clock_step_s
-    visited.facts["spins_repeated"] = found.retried
-    visited.facts["lanes"] = lanes = len(set(found.lanes))
-    if lanes < min(protocol.lanes, len(found.device)):
-        why = "the host became too slow to fill the queue" if found.cut else "another framework came into use"
+    visited.facts["spins_repeated"] = samples.retried
+    visited.facts["lanes"] = lanes = len(set(samples.lanes))
+    if lanes < min(protocol.lanes, len(samples.device)):
+        why = "the host became too slow to fill the queue" if samples.cut else "another framework came into use"
         visited.flags.append(f"measured on {lanes} of {protocol.lanes} lanes: {why}")
-    if found.trend is not None:
-        visited.facts["trend"] = found.trend
-    if found.clocks_hz:
-        visited.facts["sm_clock_hz"] = statistics.median_low(found.clocks_hz)
+    if samples.trend is not None:
+        visited.facts["trend"] = samples.trend
+    if samples.clocks_hz:
+        visited.facts["sm_clock_hz"] = statistics.median_low(samples.clocks_hz)
     return True
 
 
@@ -133,9 +133,9 @@ def _unslowed(
     watch = DeviceWatch(backend.device_state)
     for left in reversed(range(SLOWED_TRIES)):
         watch.before()
-        found = sample()
+        samples = sample()
         state = watch.after()
         if not left or not backend.ranks.any("the device's state", bool(state.get("throttled"))):
             break
         backend.pause(COOLING_S)
-    return found, {key: value for key, value in state.items() if value or key not in ("throttled", "power_capped")}
+    return samples, {key: value for key, value in state.items() if value or key not in ("throttled", "power_capped")}

@@ -79,10 +79,10 @@ def _host_protocol(benchmark: Any, call: Call, before: Optional[Call], backend: 
     declared = number(benchmark) or int(before is not None)
     calls = declared or cpu_calls(call, backend, SHORT_WINDOW_S)
     with HostWindows(call, backend, calls, 0, before) as windows:
-        found = timed(windows)
-    calls = declared or calls_of_window(found)
+        timing = timed(windows)
+    calls = declared or calls_of_window(timing)
     limit_s, budget_s, fewest = PATIENCE * task.timeout_s / 2, protocol.window_budget_s, protocol.samples_min
-    return replace(short_windows(protocol, found, calls, limit_s, budget_s, fewest), calls=calls)
+    return replace(short_windows(protocol, timing, calls, limit_s, budget_s, fewest), calls=calls)
 
 
 class _CustomClock(Backend):

@@ -89,7 +89,7 @@ def _jax_protocol(benchmark: Any, kept: JaxCall, clock: JaxClock, before: Option
     protocol = quick(device_protocol(benchmark), task)
     declared = number(benchmark) or int(before is not None)
     with HostWindows(kept, clock, declared or cpu_calls(kept, clock, SHORT_WINDOW_S), 0, before) as windows:
-        found = timed(windows)
-    calls = declared or calls_of_window(found)
+        timing = timed(windows)
+    calls = declared or calls_of_window(timing)
     protocol = replace(protocol, calls=calls, wall_calls=calls)
-    return short_windows(protocol, found, calls, PATIENCE * task.timeout_s / 4, JAX_S, JAX_WINDOWS)
+    return short_windows(protocol, timing, calls, PATIENCE * task.timeout_s / 4, JAX_S, JAX_WINDOWS)

@@ -40,7 +40,7 @@ def badge(index: PageIndex) -> str:
 
 def _said(index: PageIndex) -> tuple[str, str]:
     """What it says, and its colour. What stopped giving numbers is said where there is any."""
-    regressions, stopped = len(index.open), sum(each.cases for each in index.stopped)
+    regressions, stopped = len(index.open), sum(case.cases for case in index.stopped)
     words = [f"{counted(regressions, 'regression') if regressions else 'no regressions'} open"]
     if stopped:
         words.append(f"{counted(stopped, 'case')} without a number")

@@ -58,7 +58,7 @@ class _Item:
 
 def feed(index: PageIndex, known: Sequence[Known]) -> tuple[str, tuple[Known, ...]]:
     """The document, and what the next one has to know; `known` is what the last one left."""
-    items = sorted((*_regressions(index), *_shifts(index), *_stopped(index)), key=lambda each: -each.first)
+    items = sorted((*_regressions(index), *_shifts(index), *_stopped(index)), key=lambda item: -item.first)
     told, forgotten = _identified(index, items, known)
     root = ElementTree.Element("feed", xmlns=ATOM)
     _text(root, "title", f"{index.project}: regressions")
@@ -69,8 +69,8 @@ def feed(index: PageIndex, known: Sequence[Known]) -> tuple[str, tuple[Known, ..
     if index.address:
         ElementTree.SubElement(root, "link", rel="self", type="application/atom+xml", href=index.address + FEED)
     ElementTree.SubElement(root, "generator", version=index.version).text = "regress"
-    for item, each in list(zip(items, told, strict=True))[:MOST_ENTRIES]:
-        _entry(root, index, item, each.id)
+    for item, identified in list(zip(items, told, strict=True))[:MOST_ENTRIES]:
+        _entry(root, index, item, identified.id)
     return document(root), (*told, *forgotten)
 
 
@@ -81,8 +81,8 @@ def _entry(root: ElementTree.Element, index: PageIndex, item: _Item, id: str) ->
     _text(entry, "id", id)
     _text(entry, "updated", _date(index.commits[item.first]))
     ElementTree.SubElement(entry, "link", rel="alternate", type="text/html", href=index.address + item.link)
-    content = [f"<p>{escape(visible(each))}</p>" for each in item.paragraphs if each]
-    content += [f"<pre>{escape(visible(each))}</pre>" for each in item.commands]
+    content = [f"<p>{escape(visible(paragraph))}</p>" for paragraph in item.paragraphs if paragraph]
+    content += [f"<pre>{escape(visible(command))}</pre>" for command in item.commands]
     _text(entry, "content", "".join(content), type="html")
 
 
@@ -105,28 +105,28 @@ def _date(commit: PageCommit) -> str:
 def _identified(index: PageIndex, items: Sequence[_Item], known: Sequence[Known]) -> tuple[list[Known], list[Known]]:
     """The items as they are known from now on, and known ones that are not among them, which may be open again one day."""
     at = {commit.sha: number for number, commit in enumerate(index.commits)}
-    left = [each for each in known if each.good in at and each.last in at]
-    told, seen = [], Counter(each.id for each in left)
+    left = [old for old in known if old.good in at and old.last in at]
+    told, seen = [], Counter(old.id for old in left)
     for item in items:
-        found = next(
+        entry = next(
             (
-                each
-                for each in left
-                if each.about == item.about and max(at[each.good], item.good) < min(at[each.last], item.last)
+                old
+                for old in left
+                if old.about == item.about and max(at[old.good], item.good) < min(at[old.last], item.last)
             ),
             None,
         )
-        if found is not None:
-            left.remove(found)
+        if entry is not None:
+            left.remove(entry)
         else:
-            found = _new(index, item, seen)
-        told.append(found)
+            entry = _new(index, item, seen)
+        told.append(entry)
     return told, left
 
 
 def _new(index: PageIndex, item: _Item, seen: Counter[str]) -> Known:
     """Its id depends on its first commit alone, so that other machines that write the report choose the same."""
-    good, first, last = (index.commits[each].sha for each in (item.good, item.first, item.last))
+    good, first, last = (index.commits[at].sha for at in (item.good, item.first, item.last))
     id = _urn(index.project, item.about, first)
     seen[id] += 1
     if seen[id] > 1:
@@ -142,7 +142,7 @@ def _urn(*words: str) -> str:
 
 
 def _regressions(index: PageIndex) -> Iterator[_Item]:
-    for event in (each for each in index.open if each.shift is None):
+    for event in (candidate for candidate in index.open if candidate.shift is None):
         name, params = index.entries[event.benchmark].name, event.params
         case = f"{name}({params})" if params else name
         what, first = metric_words(event.metric), index.commits[event.first]
@@ -169,10 +169,10 @@ def _regressions(index: PageIndex) -> Iterator[_Item]:
 
 def _shifts(index: PageIndex) -> Iterator[_Item]:
     """Many benchmarks that moved at once are one entry, which blames nobody."""
-    for number in sorted({each.shift for each in index.open if each.shift is not None}):
-        shift, own = index.shifts[number], [each for each in index.open if each.shift == number]
-        names = sorted({index.entries[each.benchmark].name for each in own})
-        place, first = index.places[shift.place].label, min(each.first for each in own)
+    for number in sorted({event.shift for event in index.open if event.shift is not None}):
+        shift, own = index.shifts[number], [event for event in index.open if event.shift == number]
+        names = sorted({index.entries[event.benchmark].name for event in own})
+        place, first = index.places[shift.place].label, min(event.first for event in own)
         yield _Item(
             f"many in {index.places[shift.place].id}",
             shift.good,
@@ -201,7 +201,7 @@ def _stopped(index: PageIndex) -> Iterator[_Item]:
                 f"{broken.cases} cases, such as {case}" if broken.cases > 1 else case,
                 _on(
                     index,
-                    [each.place for each in index.broken if each.good is not None and _case(each) == _case(broken)],
+                    [case.place for case in index.broken if case.good is not None and _case(case) == _case(broken)],
                 ),
                 broken.message.partition("\n")[0],
                 f"last value at {_named(index.commits[broken.good])}",
@@ -227,7 +227,7 @@ def _case(broken: PageBroken) -> tuple[int, str, bool]:
 
 def _blamed(index: PageIndex, event: Event) -> str:
     """The commit to blame, or the listed ones that may be, the newest first."""
-    suspects = [each if isinstance(each, PageCommit) else index.suspects[each] for each in event.suspects]
+    suspects = [commit if isinstance(commit, PageCommit) else index.suspects[commit] for commit in event.suspects]
     if event.suspects_n == 1 and suspects:
         return _by(suspects[0])
     listed = "; ".join(map(_by, reversed(suspects)))

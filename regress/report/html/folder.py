@@ -96,7 +96,7 @@ def write_folder(site: PageSite, folder: Path, progress: Progress) -> Written:
             save()
             raise
         kept = {leaf.name: kept[leaf.name] for leaf in site.leaves}
-        index, values = site.index([each.part for each in kept.values()])
+        index, values = site.index([entry.part for entry in kept.values()])
         page_made_of = page_stamp(index.project, SOURCES)
         if before.page != page_made_of or not (folder / "index.html").exists():
             replace_file(folder / "index.html", page(index.project, sources=SOURCES))
@@ -147,11 +147,11 @@ def _make_shards(
     return made, changed
 
 
-def _bring_up_to_date(folder: Path, leaf: Leaf, found: _Kept | None) -> _Done:
+def _bring_up_to_date(folder: Path, leaf: Leaf, kept: _Kept | None) -> _Done:
     """Make the benchmark's file. If the files of its results are new but say the same, only note that these were seen."""
     path = folder / SHARDS / leaf.file
-    if found is not None and found.stamp == leaf.stamp() and path.exists():
-        return _Done(replace(found, seen=leaf.seen), made=False, changed=False)
+    if kept is not None and kept.stamp == leaf.stamp() and path.exists():
+        return _Done(replace(kept, seen=leaf.seen), made=False, changed=False)
     shard, part = leaf.make()
     changed = replace_file(path, shard_script(shard))
     return _Done(_Kept(leaf.seen, leaf.stamp(), part), made=True, changed=changed)
@@ -167,8 +167,8 @@ def write_file(site: PageSite, path: Path, progress: Progress) -> Written:
     made: dict[int, tuple[str, Part]] = {}
     with shared(site.leaves, work) as results:
         progress.start(len(site.leaves), "making pages")
-        for place, each in results:
-            made[place] = each
+        for place, result in results:
+            made[place] = result
             progress.advance(site.leaves[place].name)
     progress.close()
     every = [made[place] for place in range(len(made))]
@@ -182,8 +182,8 @@ def _manifest(folder: Path) -> _Manifest:
     """What the folder was made from; nothing if there is no folder, or it has another format."""
     path = folder / MANIFEST
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=_Manifest)
-        return found if found.format == FORMAT else _Manifest()
+        manifest = msgspec.json.decode(path.read_bytes(), type=_Manifest)
+        return manifest if manifest.format == FORMAT else _Manifest()
     except msgspec.MsgspecError:
         return _Manifest()
     except FileNotFoundError:
@@ -203,9 +203,9 @@ def _write_manifest(folder: Path, manifest: _Manifest) -> None:
     replace_file(folder / MANIFEST, msgspec.json.encode(manifest).decode())
 
 
-def _current(folder: Path, leaf: Leaf, found: _Kept | None) -> bool:
+def _current(folder: Path, leaf: Leaf, kept: _Kept | None) -> bool:
     """Whether the benchmark is up to date by the names of files alone, without reading them."""
-    return found is not None and found.seen == leaf.seen and (folder / SHARDS / leaf.file).exists()
+    return kept is not None and kept.seen == leaf.seen and (folder / SHARDS / leaf.file).exists()
 
 
 def replace_file(path: Path, text: str) -> bool:

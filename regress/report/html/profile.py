@@ -28,63 +28,63 @@ def write_profile(report: Report, path: Path) -> None:
 def _title(report: Report) -> str:
     if report.profile is not None:
         return Path(report.profile.program).name or "profile"
-    cases = [*(each.case for each in report.profiled), *(each.case for each in report.metered)]
+    cases = [*(profile.case for profile in report.profiled), *(result.case for result in report.metered)]
     return ", ".join(map(str, cases)) or "profile"
 
 
-def _export(report: Report, found: Profile) -> dict[str, Any]:
+def _export(report: Report, export: Profile) -> dict[str, Any]:
     return {
-        "document": dataclasses.asdict(found),
+        "document": dataclasses.asdict(export),
         "plan": report.plan,
         "state": report.state,
         "warnings": report.warnings,
-        "comparisons": [_comparison(each) for each in report.comparisons],
+        "comparisons": [_comparison(comparison) for comparison in report.comparisons],
     }
 
 
 def _cases(report: Report) -> dict[str, Any]:
     """As the JSON of the report has them."""
-    found = document(report)
+    content = document(report)
     compared = [f"{label} {commit} {subject}" for label, commit, subject, *_ in sides(report, Style())]
     return {
         "document": None,
         "lede": " · ".join(filter(None, [*compared, place(report), report.plan])),
         "difference": _difference(report),
-        "profiles": found.get("profiles", []),
-        "metered": found.get("metered", []),
+        "profiles": content.get("profiles", []),
+        "metered": content.get("metered", []),
         "warnings": report.warnings,
     }
 
 
 def _difference(report: Report) -> dict[str, Any] | None:
     """Between two cases, where one was compared with the other."""
-    found = report.profiled_difference
-    if found is None:
+    explanation = report.profiled_difference
+    if explanation is None:
         return None
     base, head = report.profiled
     return {
         "sides": [str(base.case), str(head.case)],
         "totals": totals_against(base, head),
-        "causes": [each.text for each in found.causes],
-        "kernels": kernels_of(found),
-        "warnings": found.warnings,
+        "causes": [cause.text for cause in explanation.causes],
+        "kernels": kernels_of(explanation),
+        "warnings": explanation.warnings,
     }
 
 
-def _comparison(each: Comparison) -> dict[str, Any]:
+def _comparison(comparison: Comparison) -> dict[str, Any]:
     return {
-        "case": str(each.case),
-        "metric": each.metric.name,
-        "unit": each.metric.unit,
-        "verdict": str(each.verdict),
-        "gates": each.gates,
-        "base": each.base.center if each.base else None,
-        "head": each.head.center if each.head else None,
-        "n": [side.n if side else 0 for side in (each.base, each.head)],
-        "ratio": each.ratio,
-        "low": each.low,
-        "high": each.high,
-        "reasons": each.reasons,
+        "case": str(comparison.case),
+        "metric": comparison.metric.name,
+        "unit": comparison.metric.unit,
+        "verdict": str(comparison.verdict),
+        "gates": comparison.gates,
+        "base": comparison.base.center if comparison.base else None,
+        "head": comparison.head.center if comparison.head else None,
+        "n": [side.n if side else 0 for side in (comparison.base, comparison.head)],
+        "ratio": comparison.ratio,
+        "low": comparison.low,
+        "high": comparison.high,
+        "reasons": comparison.reasons,
     }
 
 
@@ -96,22 +96,22 @@ def write_explained(report: Report, path: Path) -> None:
     compared = [f"{label} {commit} {subject}" for label, commit, subject, *_ in sides(report, Style())]
     data = {
         "lede": " · ".join(filter(None, [*compared, place(report)])),
-        "cases": [_explanation(each, report) for each in report.explained],
+        "cases": [_explanation(shown, report) for shown in report.explained],
     }
     title = str(report.explained[0].case) if report.explained else "nothing"
     write_alone(path, "--html", explained_page(title, [script_of("explained", "", data)]))
 
 
-def _explanation(each: Explained, report: Report) -> dict[str, Any]:
-    said = account(each)
+def _explanation(shown: Explained, report: Report) -> dict[str, Any]:
+    said = account(shown)
     return {
         **said,
         "timelines": [
             {"side": name, "lane": one.lane, "name": one.name, "start_s": one.start_s, "duration_s": one.duration_s}
-            for name, side in (("base", each.base), ("head", each.head))
+            for name, side in (("base", shown.base), ("head", shown.head))
             for one in (side.timeline if side is not None else ())
         ],
-        "files": each.files,
-        "commits": [f"{one.short} {one.subject}" for one in reversed(each.commits)],
+        "files": shown.files,
+        "commits": [f"{one.short} {one.subject}" for one in reversed(shown.commits)],
         "warnings": [*said["warnings"], *report.warnings],
     }

@@ -135,7 +135,7 @@ class _Work:
         wanted, said = self.environment.asv, list(dict.fromkeys(self.said))
         kind = re.split("[-:]", wanted)[0]
         reasons = [text for text in said if wanted not in text]
-        names = [each.name for each in self.found(0, None)] if "-" in wanted else []
+        names = [environment.name for environment in self.found(0, None)] if "-" in wanted else []
         if names:
             return ConfigError(
                 f"there is no environment {wanted}",
@@ -146,26 +146,26 @@ class _Work:
         fix = f"{FIXES.get(kind, 'correct its name')}; {INSTEAD}"
         return NothingMeasured(f"asv has no environment {wanted}", why=why, fix=fix)
 
-    def _others(self, chosen: Any, found: list[Any]) -> tuple[str, ...]:
+    def _others(self, chosen: Any, environments: list[Any]) -> tuple[str, ...]:
         """The warning that there are more environments than the one that is measured, where none of them was named."""
-        others = [each.name for each in found if each.name != chosen.name]
+        others = [environment.name for environment in environments if environment.name != chosen.name]
         if not others or chosen.name == self.environment.asv:
             return ()
-        gives = f"{self.site.config.path.name} gives {len(found)} environments"
+        gives = f"{self.site.config.path.name} gives {len(environments)} environments"
         return (f"{gives}, and {chosen.name} was taken; by name (--env, --base-env, --head-env): {', '.join(others)}",)
 
     # -- an interpreter that is there ------------------------------------------------------------------------------------
 
     def existing(self) -> Prepared:
         """The commit's worktree under an interpreter that is there: asv installs nothing in it, and has a name for it."""
-        found = self.found(0, self.environment.asv)
-        if not found:
+        environments = self.found(0, self.environment.asv)
+        if not environments:
             raise NothingMeasured(
                 f"there is no interpreter for {self.environment.asv}",
                 why=f"{self.environment.asv.partition(':')[2]} cannot be run",
                 fix=f"{EXISTING}:PATH, or {EXISTING} for the one that runs regress",
             )
-        (one,) = found
+        (one,) = environments
         python = str(one._executable)
         identity = Identity(one.name, one.python, one.requirements, {**one.env_vars, **self.environment.variables})
         environment = replace(self.environment, name=one.name, python=python)
@@ -174,10 +174,10 @@ class _Work:
     # -- one that asv makes ----------------------------------------------------------------------------------------------
 
     def installed(self) -> Prepared:
-        found = self.found(0, self.environment.asv)
-        if not found:
+        environments = self.found(0, self.environment.asv)
+        if not environments:
             raise self._unavailable()
-        chosen = found[0]
+        chosen = environments[0]
         commit = self.site.repository.snapshot(own_paths(self.site.config)) if self.side.dirty else self.side.commit.sha
         start = time.monotonic()
         number, lock = take(lambda number: self._copy(number, chosen.name), lambda made: _has(made, commit))
@@ -199,12 +199,12 @@ class _Work:
             replace(self.environment, name=made.name),
             named_in=tree.usual_folders(checkout, self.site.config),
             identity=identity,
-            warnings=self._others(chosen, found),
+            warnings=self._others(chosen, environments),
             lock=lock,
         )
 
     def _copy(self, number: int, name: str) -> Any:
-        return next(each for each in self.found(number, self.environment.asv) if each.name == name)
+        return next(environment for environment in self.found(number, self.environment.asv) if environment.name == name)
 
     def _install(self, number: int, made: Any, commit: str) -> None:
         from asv.repo import get_repo
@@ -251,11 +251,11 @@ class _Builds:
     folder: Path
 
     def get_cache_dir(self, commit: str) -> str | None:
-        with self.kept.used(self.key) as found:
-            if found is None:
+        with self.kept.used(self.key) as path:
+            if path is None:
                 return None
             shutil.rmtree(self.folder, ignore_errors=True)
-            shutil.copytree(found, self.folder)
+            shutil.copytree(path, self.folder)
         return str(self.folder)
 
     def create_cache_dir(self, commit: str) -> str:
@@ -265,8 +265,8 @@ class _Builds:
 
     def finalize_cache_dir(self, commit: str) -> None:
         """Called once the project is installed."""
-        with self.kept.used(self.key) as found:
-            known = found is not None
+        with self.kept.used(self.key) as path:
+            known = path is not None
         if not known and any(self.folder.iterdir()):
             self.kept.keep(self.key, self._fill)
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -114,8 +114,8 @@ def built_here(side: Side, site: BuildSite) -> bool:
         for root in roots
         if path.is_relative_to(root)
     }
-    found = [path for folder in folders for path in folder.glob("*") if path.suffix in EXTENSIONS]
-    compiled = [path for path in found if str(path.relative_to(repository.root)) not in files]
+    paths = [path for folder in folders for path in folder.glob("*") if path.suffix in EXTENSIONS]
+    compiled = [path for path in paths if str(path.relative_to(repository.root)) not in files]
     wanted = settings.build_inputs or tuple(f"*{ending}" for ending in COMPILED)
     sources = [repository.root / name for name in files if any(covers(pattern, name) for pattern in wanted)]
     newest = max((path.lstat().st_mtime for path in sources if path.exists()), default=0.0)
@@ -166,15 +166,15 @@ def _interpreter(config: Config, environment: Environment) -> str:
         return sys.executable
     # Not resolved: the link in a virtual environment is what makes Python see that environment.
     path = str(config.root / Path(wanted).expanduser()) if os.sep in wanted else wanted
-    found = shutil.which(path)
-    if found is None:
+    interpreter = shutil.which(path)
+    if interpreter is None:
         where = f'of environment "{environment.name}"' if environment.python else 'under "regress" in asv.conf.json'
         raise NothingMeasured(
             f"there is no interpreter {wanted}",
             why=f"{path} is not an executable file" if os.sep in wanted else f"no {wanted} on PATH",
             fix=f'correct "python" {where}, or leave it out for the one that runs regress',
         )
-    return found
+    return interpreter
 
 
 def import_roots(tree: Path, config: Config) -> tuple[Path, ...]:
@@ -198,7 +198,7 @@ def import_roots(tree: Path, config: Config) -> tuple[Path, ...]:
 def usual_folders(tree: Path, config: Config) -> tuple[Path, ...]:
     """The folders in which projects have their packages where they have any, as far as the tree has them."""
     project = tree / config.repo_subdir if config.repo_subdir else tree
-    return tuple(each for name in LAYOUTS if (each := project / name).is_dir())
+    return tuple(folder for name in LAYOUTS if (folder := project / name).is_dir())
 
 
 def _variables(roots: tuple[Path, ...], cache: Path) -> dict[str, str]:

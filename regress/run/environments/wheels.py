@@ -66,10 +66,10 @@ def _fetched(environment: Environment, root: Path, python: str, cache: Path, not
         variables = {**os.environ, "WHEELS": str(fresh), "PYTHON": python, "PATH": path}
         with log.open("wb") as out:
             problem = shell(environment.fetch, root, variables, out, FETCH_TIMEOUT_S)
-        found = sorted(each.name for each in fresh.glob(f"*{ENDING}"))
-        if problem or len(found) != 1:
+        names = sorted(path.name for path in fresh.glob(f"*{ENDING}"))
+        if problem or len(names) != 1:
             shutil.rmtree(fresh, ignore_errors=True)
-            delivered = f"it put {', '.join(found) or 'no wheel'} into $WHEELS, and one wheel is expected"
+            delivered = f"it put {', '.join(names) or 'no wheel'} into $WHEELS, and one wheel is expected"
             printed = log.read_text(errors="replace").strip().splitlines()
             said = f" ({printed[-1]})" if printed else ""
             raise _unusable(environment, f"{environment.fetch}: {problem or delivered}{said}")

@@ -57,14 +57,16 @@ def test_a_case_in_full() -> None:
 def test_the_document_says_all_and_fulfils_its_schema() -> None:
     data = document(CASE, "--calls", "3")
     assert data["schema"] == "regress.profiled/1"
-    (found,) = data["profiles"]
-    assert (found["name"], found["params"]) == ("ops.Linear.cudatime_forward", ["2048"])
-    assert found["calls"] == 3
-    assert found["totals"]["launches"] == sum(each["launches"] for each in found["kernels"])
-    assert found["totals"]["launches"] == pytest.approx(sum(each["launches"] for each in found["operators"]))
-    assert found["on_device"] is True
-    assert found["kernels"][0]["name"] == "matmul"
-    assert found["call_s"] == pytest.approx(found["totals"]["span_s"], rel=0.5)
+    (profile,) = data["profiles"]
+    assert (profile["name"], profile["params"]) == ("ops.Linear.cudatime_forward", ["2048"])
+    assert profile["calls"] == 3
+    assert profile["totals"]["launches"] == sum(kernel["launches"] for kernel in profile["kernels"])
+    assert profile["totals"]["launches"] == pytest.approx(
+        sum(operator["launches"] for operator in profile["operators"])
+    )
+    assert profile["on_device"] is True
+    assert profile["kernels"][0]["name"] == "matmul"
+    assert profile["call_s"] == pytest.approx(profile["totals"]["span_s"], rel=0.5)
 
 
 def test_several_cases_stand_side_by_side() -> None:
@@ -82,10 +84,12 @@ def test_one_case_against_another() -> None:
     data = document("ops.Softmax.cudatime_forward(8192)", "--against", raw)
     base, head = data["profiles"]
     assert (base["params"], head["params"]) == (["4096"], ["8192"])
-    found = data["difference"]
-    assert found["head_s"] - found["base_s"] == pytest.approx(found["kernels_s"] + found["idle_s"], rel=0.01)
-    assert {each["matched"] for each in found["kernels"]} == {"name"}
-    assert {each["kind"] for each in found["kernels"]} == {"slower"}
+    difference = data["difference"]
+    assert difference["head_s"] - difference["base_s"] == pytest.approx(
+        difference["kernels_s"] + difference["idle_s"], rel=0.01
+    )
+    assert {kernel["matched"] for kernel in difference["kernels"]} == {"name"}
+    assert {kernel["kind"] for kernel in difference["kernels"]} == {"slower"}
     lines = [
         line.split() for line in invoke("ops.Softmax.cudatime_forward(8192)", "--against", raw).stdout.splitlines()
     ]
@@ -170,8 +174,8 @@ def layer(demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.slow
 def test_components_are_parts_of_a_whole(layer: Path) -> None:
-    found = document("time_part")["profiles"]
-    parts = {each["component"]: each["share"] for each in found}
+    profiles = document("time_part")["profiles"]
+    parts = {row["component"]: row["share"] for row in profiles}
     assert set(parts) == {"projection", "softmax"}
     assert sum(parts.values()) == pytest.approx(1.0)
     assert list(parts.values()) == sorted(parts.values(), reverse=True)
@@ -182,10 +186,10 @@ def test_components_are_parts_of_a_whole(layer: Path) -> None:
 
 def test_what_the_program_marks_is_a_component_and_the_cpu_has_no_device_part(layer: Path) -> None:
     data = document("layer.Layer.time_part('softmax', 64)")
-    (found,) = data["profiles"]
-    assert [part["name"] for part in found["parts"]] == ["the middle"]
-    assert (found["on_device"], found["bound"], found["kernels"]) == (False, None, [])
-    assert "aten::softmax" in {each["name"] for each in found["operators"]}
+    (profile,) = data["profiles"]
+    assert [part["name"] for part in profile["parts"]] == ["the middle"]
+    assert (profile["on_device"], profile["bound"], profile["kernels"]) == (False, None, [])
+    assert "aten::softmax" in {operator["name"] for operator in profile["operators"]}
     assert any("no device work was recorded" in text for text in data["warnings"])
 
 
@@ -225,10 +229,10 @@ def test_a_script_is_profiled_as_a_whole(
     assert done.exit_code == 0, done.output
     data = json.loads(done.stdout)
     jsonschema.Draft202012Validator(schema()).validate(data)
-    (found,) = data["profiles"]
-    calls = {each["name"]: each["calls"] for each in found["operators"]}
+    (profile,) = data["profiles"]
+    calls = {operator["name"]: operator["calls"] for operator in profile["operators"]}
     assert calls["aten::softmax"] == calls["aten::mm"] == 3
-    assert Path(found["trace"]).is_file()
+    assert Path(profile["trace"]).is_file()
     assert "arguments ['--steps', '3']" in capfd.readouterr().err
     assert "of the program" in script(tmp_path).stdout
 

@@ -69,14 +69,14 @@ def test_the_json_is_an_export() -> None:
 def test_several_runs_a_side_give_verdicts() -> None:
     done = invoke(*NEW, *against(*OLD), "--format", "json")
     assert done.exit_code == 1, done.stdout
-    found = {(row["name"], tuple(row["params"]), row["metric"]): row for row in json.loads(done.stdout)["benchmarks"]}
+    rows = {(row["name"], tuple(row["params"]), row["metric"]): row for row in json.loads(done.stdout)["benchmarks"]}
     for size in (1024, 2048):
-        row = found["attention", (f"size={size}",), "gpu_time"]
+        row = rows["attention", (f"size={size}",), "gpu_time"]
         assert row["verdict"] == "regressed"
         assert row["ratio"] == pytest.approx(1.2, abs=0.02)
         assert row["n"] == {"base": 4, "head": 4}
-    assert found["to_device", (), "gpu_time"]["verdict"] == "unchanged"
-    assert found["load", (), "wall_time"]["verdict"] in ("unchanged", "undecided")
+    assert rows["to_device", (), "gpu_time"]["verdict"] == "unchanged"
+    assert rows["load", (), "wall_time"]["verdict"] in ("unchanged", "undecided")
 
 
 def test_entries_of_one_run_are_no_rounds() -> None:
@@ -124,7 +124,7 @@ def test_an_export_becomes_a_commits_result(exports: Path, tmp_path: Path, monke
         assert again.exit_code == 0, again.stderr
     (newest,) = Store(Path("history")).load(Store(Path("history")).commits()[-1].commit_sha).recorded
     assert newest.environment == "profiled"
-    assert {each.name for each in newest.rounds} >= {"profiled.attention", "profiled.to_device"}
+    assert {round.name for round in newest.rounds} >= {"profiled.attention", "profiled.to_device"}
     compared = CliRunner().invoke(regress, ["compare", "HEAD~1", "HEAD", "--format", "json"])
     rows = {
         (row["name"], tuple(row["params"]), row["metric"]): row for row in json.loads(compared.stdout)["benchmarks"]

@@ -95,12 +95,12 @@ def test_a_whole_program() -> None:
 
 def test_the_document_of_a_recording() -> None:
     two_calls(Path("calls.sqlite"))
-    (found,) = document("calls.sqlite")["profiles"]
-    assert found["name"] == "calls.sqlite"
-    assert found["totals"]["overlap_s"] == pytest.approx(2e-6)
-    assert [each["name"] for each in found["api_calls"]][:2] == ["cudaStreamSynchronize", "cudaLaunchKernel"]
-    assert found["kernels"][0]["grid"] == [4, 2, 1]
-    assert {each["bytes"] for each in found["copies"]} == {1024, 4096}
+    (profile,) = document("calls.sqlite")["profiles"]
+    assert profile["name"] == "calls.sqlite"
+    assert profile["totals"]["overlap_s"] == pytest.approx(2e-6)
+    assert [call["name"] for call in profile["api_calls"]][:2] == ["cudaStreamSynchronize", "cudaLaunchKernel"]
+    assert profile["kernels"][0]["grid"] == [4, 2, 1]
+    assert {copy["bytes"] for copy in profile["copies"]} == {1024, 4096}
 
 
 def test_the_sums_of_nsys_stats() -> None:
@@ -115,8 +115,8 @@ def test_the_sums_of_nsys_stats() -> None:
     ):
         assert line in lines
     assert not any(line.startswith(("device idle", "largest gaps")) for line in lines)
-    (found,) = document("sums.csv")["profiles"]
-    assert (found["totals"]["span_s"], found["totals"]["launches"]) == (0, 48)
+    (profile,) = document("sums.csv")["profiles"]
+    assert (profile["totals"]["span_s"], profile["totals"]["launches"]) == (0, 48)
 
 
 # -- Nsight Compute ------------------------------------------------------------------------------------------------------
@@ -131,8 +131,8 @@ def test_a_table_of_ncu(name: str) -> None:
     assert row.endswith("0 % 88.8 % 202 48.0 KiB")
     assert any(line.startswith("compute-bound 46.2 % of the memory's peak and 84.7 %") for line in lines)
     assert any(line.startswith("at::vectorized_elementwise_kernel<…AUnaryFunctor…MulFunctor…>") for line in lines)
-    (found,) = document("kernels.txt")["metered"]
-    assert (found["calls"], found["report"], len(found["kernels"])) == (0, "", 5)
+    (case,) = document("kernels.txt")["metered"]
+    assert (case["calls"], case["report"], len(case["kernels"])) == (0, "", 5)
 
 
 def test_what_a_shell_has_written_in_two_bytes_a_letter() -> None:

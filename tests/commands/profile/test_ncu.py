@@ -95,26 +95,26 @@ def test_the_kernels_of_a_call_and_what_binds_them() -> None:
 
 @pytest.mark.usefixtures("gpu")
 def test_the_case_runs_as_once_does_it_with_the_clock_left_alone() -> None:
-    (found,) = document(CASE, "--calls", "3")["metered"]
-    called = Path(found["report"]).with_suffix(".called").read_text()
+    (case,) = document(CASE, "--calls", "3")["metered"]
+    called = Path(case["report"]).with_suffix(".called").read_text()
     for option in ("--clock-control", "--profile-from-start", "--target-processes"):
         assert option in called
     assert '"calls": 3' in called or '"calls":3' in called
-    log = Path(found["report"]).with_suffix(".ncu.log").read_text()
+    log = Path(case["report"]).with_suffix(".ncu.log").read_text()
     assert f"regress: 3 calls of {CASE}, " in log
-    assert (found["calls"], [each["launches"] for each in found["kernels"]]) == (3, [pytest.approx(1 / 3)] * 2)
+    assert (case["calls"], [kernel["launches"] for kernel in case["kernels"]]) == (3, [pytest.approx(1 / 3)] * 2)
 
 
 @pytest.mark.usefixtures("gpu")
 def test_the_document_says_all() -> None:
-    (found,) = document(CASE)["metered"]
-    first = found["kernels"][0]
-    assert (found["name"], found["params"], found["failure"]) == ("ops.Linear.cudatime_forward", ["2048"], None)
+    (case,) = document(CASE)["metered"]
+    first = case["kernels"][0]
+    assert (case["name"], case["params"], case["failure"]) == ("ops.Linear.cudatime_forward", ["2048"], None)
     assert first["bound"]["kind"] == "memory-bound"
     assert first["metrics"]["dram_bytes_s"] == pytest.approx(4.2e12)
     assert first["metrics"]["grid"] == [2048, 1, 1]
-    assert found["kernels"][1]["bound"]["kind"] == "latency-bound"
-    assert "fills 50 % of the device" in found["kernels"][1]["bound"]["advice"]
+    assert case["kernels"][1]["bound"]["kind"] == "latency-bound"
+    assert "fills 50 % of the device" in case["kernels"][1]["bound"]["advice"]
 
 
 @pytest.mark.usefixtures("gpu")

@@ -83,8 +83,8 @@ def test_a_case_of_another_commit(demo: Path) -> None:
     ],
 )
 def test_exit_codes(demo: Path, case: str, code: int, said: str) -> None:
-    found, _, err = run(demo, case)
-    assert found == code, err
+    exit_code, _, err = run(demo, case)
+    assert exit_code == code, err
     assert said in err
 
 

@@ -72,10 +72,10 @@ class Recorder:
         for order in range(2 if failure is None else 1):
             values = {name: value if name == "peak_memory" else value * (1 + noise * self.dice.gauss(0, 1))
                       for name, value in metrics.items()}  # fmt: skip
-            each = taken(defined.name, params, order, protocol=protocol, failure=failure,
+            round = taken(defined.name, params, order, protocol=protocol, failure=failure,
                          units={"peak_memory": "B"}, values=values)  # fmt: skip
             self.store.append(
-                Side("head", commit, "HEAD", self.environment), self.machine, self.environment, each, facts, defined
+                Side("head", commit, "HEAD", self.environment), self.machine, self.environment, round, facts, defined
             )
 
     def finish(self, commit: Commit) -> None:
@@ -118,9 +118,9 @@ def explain(root: Path, commits: Sequence[Commit]) -> None:
     evil = KernelDiff(None, sample.use(f"k<{HOSTILE}>", 1e-7, operators=(HOSTILE,)), "nothing", "new")
     today = explained(SOFTMAX, (SIZES[1], DTYPES[0]), 24.6e-6, 26.9e-6, f"a fusion was lost: {HOSTILE}", evil)
     before = explained(NORM, (), 66e-6, 74e-6, "softmax::rest was added: 2.00 us a call", evil)
-    for base, head, machine, found in ((21, 22, "h100", today), (2, 12, "laptop", before)):
+    for base, head, machine, account in ((21, 22, "h100", today), (2, 12, "laptop", before)):
         ends = commits[base].sha, commits[head].sha
-        keep_explanation(root / "history", KeptExplanation(*ends, machine, "worktree-py3.12", START, found))
+        keep_explanation(root / "history", KeptExplanation(*ends, machine, "worktree-py3.12", START, account))
 
 
 def explained(name: str, params: tuple[str, ...], base: float, head: float, why: str, more: KernelDiff) -> Explained:

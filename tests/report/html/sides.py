@@ -41,8 +41,8 @@ def defined(name: str, *axes: tuple[str, Sequence[object]]) -> Benchmark:
 
 def record(recorder: made.Recorder, at: int, commit: Commit) -> None:
     def put(one: Benchmark, params: Sequence[object], seconds: float, failure: Failure | None = None) -> None:
-        found = {} if failure is not None else {"gpu_time": seconds, "peak_memory": 1e6}
-        recorder.put(commit, one, list(map(repr, params)), GPU, 0.004, FACTS, failure, **found)
+        values = {} if failure is not None else {"gpu_time": seconds, "peak_memory": 1e6}
+        recorder.put(commit, one, list(map(repr, params)), GPU, 0.004, FACTS, failure, **values)
 
     norm = defined(NORM, ("implementation", WAYS), ("dtype", DTYPES), ("n", SIZES))
     for dtype in DTYPES:

@@ -25,7 +25,7 @@ CHANGES = "#/regressions?state=open,recovered"
 
 
 def sentences(page: Page) -> list[str]:
-    return [each.split(" Where it went")[0] for each in texts(page.locator(".told"))]
+    return [text.split(" Where it went")[0] for text in texts(page.locator(".told"))]
 
 
 def opened(page: Page, at: int = 0) -> Locator:
@@ -70,10 +70,16 @@ def test_the_rest_is_behind_it(visit: Visit) -> None:
     assert "doubt: the profiler itself took 1.00 us" in told
     assert "Also: a memset of 4.00 KiB was added" in told
     parts = texts(details.locator(".parts tbody tr"))
-    assert [each.split()[0] for each in parts[:3]] == ["kernels", "copies", "the"]
+    assert [part.split()[0] for part in parts[:3]] == ["kernels", "copies", "the"]
     assert parts[3].startswith("measured 24.6 us -> 26.9 us, +9.3 %")
     kernels = texts(details.locator("section:has(> h2:text-is('Kernels and copies that changed')) tbody tr"))
-    assert [each.split()[0] for each in kernels] == ["softmax::rest", "softmax::narrow\x1b[2J", "scale", "Memset", "k"]
+    assert [launch.split()[0] for launch in kernels] == [
+        "softmax::rest",
+        "softmax::narrow\x1b[2J",
+        "scale",
+        "Memset",
+        "k",
+    ]
     assert "</script><script>window.hacked=1</script>" in kernels[-1]
 
 
@@ -115,8 +121,10 @@ def test_nothing_stands_in_the_way_of_a_reader(visit: Visit, route: str, theme: 
     page = settled(visit(route, color_scheme=theme))
     opened(page)
     page.add_script_tag(content=axe())
-    found = page.evaluate("axe.run({resultTypes: ['violations']})")
-    assert [(each["id"], [node["html"] for node in each["nodes"]]) for each in found["violations"]] == []
+    faults = page.evaluate("axe.run({resultTypes: ['violations']})")
+    assert [
+        (violation["id"], [node["html"] for node in violation["nodes"]]) for violation in faults["violations"]
+    ] == []
 
 
 @pytest.mark.parametrize("route", [CHANGES, CASE], ids=["changes", "benchmark"])

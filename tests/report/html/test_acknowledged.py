@@ -32,7 +32,7 @@ LAST = Acknowledgement(made.LAST, "noise", "a shared disk", until="lifted", link
 
 
 def events(page: Page) -> list[str]:
-    return [" ".join(each.split()) for each in page.locator(".event").all_inner_texts()]
+    return [" ".join(text.split()) for text in page.locator(".event").all_inner_texts()]
 
 
 def with_entries(history: Path, folder: Path, *entries: Acknowledgement) -> PageSite:
@@ -40,8 +40,8 @@ def with_entries(history: Path, folder: Path, *entries: Acknowledgement) -> Page
     if not folder.exists():
         shutil.copytree(history, folder)
     text = ""
-    for each in entries:
-        text = added(text, each, FILE)
+    for entry in entries:
+        text = added(text, entry, FILE)
     (folder / FILE).write_text(text)
     return site_of(folder)
 
@@ -64,12 +64,12 @@ def test_the_overview_counts_what_is_open_only(visit: Visit, acknowledged: Path)
     page.click("text=✓ acknowledged >> nth=0")
     names = page.locator("table.rows tbody tr").all_inner_texts()
     assert names
-    assert all(made.SOFTMAX in each or made.LAST in each for each in names)
+    assert all(made.SOFTMAX in name or made.LAST in name for name in names)
 
 
 def test_the_row_of_a_change_has_reason_end_and_link(visit: Visit, acknowledged: Path) -> None:
     page = visit("#/regressions?state=acknowledged", path=acknowledged)
-    softmax, last = sorted(events(page), key=lambda each: not each.startswith(made.SOFTMAX))
+    softmax, last = sorted(events(page), key=lambda text: not text.startswith(made.SOFTMAX))
     assert "✓ acknowledged" in softmax
     assert "accepted until v9: exact </script><b>now</b> example.org/412" in softmax
     assert page.locator(".event a", has_text="example.org").get_attribute("href") == SOFTMAX.link

@@ -34,8 +34,8 @@ PAGES = ("cases", "against", "recording", "sums", "kernels")
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("cases")
-    found = replace(test_calls.FOUND, case=Case("b.cudatime_softmax", (HOSTILE,)))
-    write_profile(Report("profiled", profiled=(found, test_calls.FAILED), warnings=(HOSTILE,)), made / "cases.html")
+    profile = replace(test_calls.FOUND, case=Case("b.cudatime_softmax", (HOSTILE,)))
+    write_profile(Report("profiled", profiled=(profile, test_calls.FAILED), warnings=(HOSTILE,)), made / "cases.html")
     write_profile(against(), made / "against.html")
     write_profile(show_export([str(two_calls(made / "calls.sqlite"))]), made / "recording.html")
     (made / "sums.csv").write_text("\n".join((KERNELS, COPIES, SIZES)))
@@ -54,7 +54,7 @@ def against() -> Report:
     totals = replace(test_calls.TOTALS, launches=test_calls.TOTALS.launches + 1)
     ours = replace(raw, case=Case("b.cudatime_ours"), totals=totals, call_s=2 * raw.call_s)
     more = KernelUse(f"void fill<{HOSTILE}>(int)", 1, 95e-6, short=f"fill{HOSTILE}")
-    found = Explanation(
+    explanation = Explanation(
         base_s=95e-6,
         head_s=190e-6,
         kernels_s=95e-6,
@@ -64,7 +64,7 @@ def against() -> Report:
         kernels=(KernelDiff(None, more, "nothing", "new"), KernelDiff(raw.kernels[0], raw.kernels[0], "name", "same")),
         warnings=(HOSTILE,),
     )
-    return Report("profiled", profiled=(raw, ours), profiled_difference=found)
+    return Report("profiled", profiled=(raw, ours), profiled_difference=explanation)
 
 
 @pytest.fixture
@@ -88,8 +88,8 @@ def test_the_kernels_that_ncu_measured(opened: Callable[..., Page]) -> None:
     assert "46.2 % of the memory's peak and 84.7 % of the multiprocessors' peak" in page.inner_text("main")
     with page.expect_download() as download:
         page.locator("button:text-is('JSON')").click()
-    found = json.loads(Path(download.value.path()).read_text())
-    assert (found[0]["achieved_occupancy"], found[0]["registers"]) == (pytest.approx(0.125, abs=0.001), 202)
+    document = json.loads(Path(download.value.path()).read_text())
+    assert (document[0]["achieved_occupancy"], document[0]["registers"]) == (pytest.approx(0.125, abs=0.001), 202)
     assert "could not be measured." in page.inner_text("h1 >> nth=1")
 
 
@@ -123,7 +123,7 @@ def test_sums_say_nothing_of_what_they_do_not_hold(opened: Callable[..., Page]) 
     page = opened("sums")
     assert page.inner_text("h1") == "sums.csv: gemm, 69.2 % of the device's time."
     assert rows(page, "Copies")[0] == "[CUDA memcpy Host-to-Device] 48 2.41 ms 15.7 % 384 MiB 167 GB/s"
-    assert not any("idle" in each for each in texts(page.locator(".totals > div")))
+    assert not any("idle" in text for text in texts(page.locator(".totals > div")))
     assert "sums only" in page.inner_text(".banner")
 
 
@@ -149,8 +149,8 @@ def test_an_export_of_ours_can_be_dropped_onto_it(opened: Callable[..., Page], f
 def test_nothing_stands_in_the_way_of_a_reader(opened: Callable[..., Page], name: str, theme: str) -> None:
     page = opened(name, color_scheme=theme)
     page.add_script_tag(content=axe())
-    found = page.evaluate("axe.run({resultTypes: ['violations']}).then(told => told.violations)")
-    assert [(each["id"], each["nodes"][0]["html"][:200], each["nodes"][0]["failureSummary"]) for each in found] == []
+    faults = page.evaluate("axe.run({resultTypes: ['violations']}).then(told => told.violations)")
+    assert [(row["id"], row["nodes"][0]["html"][:200], row["nodes"][0]["failureSummary"]) for row in faults] == []
 
 
 @pytest.mark.parametrize("width", [390, 1280])

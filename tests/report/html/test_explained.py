@@ -61,7 +61,7 @@ def test_the_cause_comes_first_and_the_parts_add_up(opened: Open) -> None:
 def test_both_timelines_stand_in_one_scale(opened: Open) -> None:
     page = opened()
     lanes = page.locator(".lanes span").all_inner_texts()
-    assert [each.strip() for each in lanes] == ["base host", "base kernels", "head copies", "head host", "head kernels"]
+    assert [lane.strip() for lane in lanes] == ["base host", "base kernels", "head copies", "head host", "head kernels"]
     page.locator(".lanechart").focus()
     page.keyboard.press("ArrowRight")
     assert page.inner_text(".said").startswith("aten::softmax: ")
@@ -80,8 +80,10 @@ def test_kernels_say_what_became_of_them(opened: Open) -> None:
 def test_nothing_stands_in_the_way_of_a_reader(opened: Open, theme: str) -> None:
     page = opened(color_scheme=theme)
     page.add_script_tag(content=axe())
-    found = page.evaluate("axe.run({resultTypes: ['violations']})")
-    assert [(each["id"], [node["html"] for node in each["nodes"]]) for each in found["violations"]] == []
+    faults = page.evaluate("axe.run({resultTypes: ['violations']})")
+    assert [
+        (violation["id"], [node["html"] for node in violation["nodes"]]) for violation in faults["violations"]
+    ] == []
 
 
 def test_without_a_profile_there_is_only_the_reason(visit: Open, tmp_path: Path) -> None:

@@ -23,13 +23,13 @@ def entries(text: str) -> list[dict[str, str]]:
     """Of each entry the text of its elements, and its link."""
     root = ElementTree.fromstring(text)
     return [
-        {each.tag.removeprefix(f"{{{ATOM}}}"): each.text or each.attrib.get("href", "") for each in entry}
+        {element.tag.removeprefix(f"{{{ATOM}}}"): element.text or element.attrib.get("href", "") for element in entry}
         for entry in root.iter(f"{{{ATOM}}}entry")
     ]
 
 
 def ids(text: str) -> list[str]:
-    return [each["id"] for each in entries(text)]
+    return [entry["id"] for entry in entries(text)]
 
 
 def words(index: PageIndex) -> str:
@@ -43,7 +43,7 @@ def test_the_feed_has_what_is_open_and_what_atom_asks_for(tmp_path: Path) -> Non
     )
     text, _ = feed(made.index(), ())
     root = ElementTree.fromstring(text)
-    assert {each.tag.removeprefix(f"{{{ATOM}}}") for each in root} >= {
+    assert {element.tag.removeprefix(f"{{{ATOM}}}") for element in root} >= {
         "id",
         "title",
         "updated",
@@ -51,7 +51,7 @@ def test_the_feed_has_what_is_open_and_what_atom_asks_for(tmp_path: Path) -> Non
         "link",
         "entry",
     }
-    assert {each.get("rel"): each.get("href") for each in root.findall(f"{{{ATOM}}}link")} == {
+    assert {element.get("rel"): element.get("href") for element in root.findall(f"{{{ATOM}}}link")} == {
         "alternate": f"{ADDRESS}/index.html",
         "self": f"{ADDRESS}/feed.xml",
     }
@@ -99,7 +99,7 @@ def test_nothing_in_the_feed_is_markup_of_its_own(tmp_path: Path) -> None:
     name = 'x.time_<b>&"\x01\ufffe\u2028'
     index = Made(tmp_path / "p", 24).record({name: SLOW}).index()
     hostile = tuple(
-        replace(each, subject="</p><script>\x00 ]]>", author="<i>\ud800", date=9e18) for each in index.commits
+        replace(commit, subject="</p><script>\x00 ]]>", author="<i>\ud800", date=9e18) for commit in index.commits
     )
     index = replace(index, commits=hostile, suspects=hostile, project="</title>\x07")
     (entry,) = entries(feed(index, ())[0])
@@ -149,8 +149,8 @@ def test_what_stopped_says_where_and_of_nobody_known_no_name_is_given(tmp_path: 
         {"x.time_f": stopped, "x.time_g": noisy((6, 1e-3), (6, 1.2e-3))}, machine="one"
     )
     index = made.record({"x.time_f": stopped}, machine="two").index()
-    index = replace(index, suspects=tuple(replace(each, author="") for each in index.suspects))
-    slow, broken = sorted(entries(feed(index, ())[0]), key=lambda each: each["title"])
+    index = replace(index, suspects=tuple(replace(suspect, author="") for suspect in index.suspects))
+    slow, broken = sorted(entries(feed(index, ())[0]), key=lambda entry: entry["title"])
     assert "<p>on one, two</p>" in broken["content"]
     assert f"last value at {made.shas[5][:8]} change 5" in broken["content"]
     assert f"<p>{made.shas[6][:8]} change 6</p>" in slow["content"]

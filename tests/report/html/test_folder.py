@@ -37,8 +37,8 @@ def site(history: Path) -> PageSite:
 
 def files(folder: Path) -> dict[str, tuple[int, bytes]]:
     """Name, inode and content of every file: a file that was written again has another inode."""
-    found = [path for path in folder.rglob("*") if path.is_file()]
-    return {str(path.relative_to(folder)): (path.stat().st_ino, path.read_bytes()) for path in found}
+    paths = [path for path in folder.rglob("*") if path.is_file()]
+    return {str(path.relative_to(folder)): (path.stat().st_ino, path.read_bytes()) for path in paths}
 
 
 def data_of(script: str) -> Any:
@@ -56,8 +56,8 @@ def test_what_has_not_changed_is_not_written(site: PageSite, tmp_path: Path) -> 
     assert (second.made, second.changed) == (1, 0)
     after = files(folder)
     assert {name for name in after if after[name][0] != before[name][0]} <= {"data/index.js", "manifest.json"}
-    assert {name: each[1] for name, each in after.items() if "data/b" in name} == {
-        name: each[1] for name, each in before.items() if "data/b" in name
+    assert {name: entry[1] for name, entry in after.items() if "data/b" in name} == {
+        name: entry[1] for name, entry in before.items() if "data/b" in name
     }
 
 
@@ -204,7 +204,7 @@ def test_a_report_that_processes_share_is_the_one_that_one_process_makes(
     history: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def contents(path: Path) -> dict[str, bytes]:
-        return {str(each.relative_to(path)): each.read_bytes() for each in path.rglob("*") if each.is_file()}
+        return {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*") if file.is_file()}
 
     monkeypatch.setattr(time, "time", lambda: 1_700_000_000.0)
     monkeypatch.setattr(sharing, "helpers", lambda items, item_s: 0)

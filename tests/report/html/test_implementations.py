@@ -68,7 +68,7 @@ def test_every_release_can_be_chosen_and_the_link_says_so(show: Visit) -> None:
     choice = page.locator("[data-param=side]")
     (newest, *older) = choice.locator("option").all_inner_texts()
     assert newest.endswith(", the newest")
-    assert [each.split()[0] for each in older] == ["v1.1", "v1.0"]
+    assert [text.split()[0] for text in older] == ["v1.1", "v1.0"]
     choice.focus()
     choice.select_option(index=2)
     page.wait_for_selector(".sides table.rows")
@@ -102,26 +102,26 @@ def test_a_wide_span_of_sizes_is_logarithmic_and_every_time_is_drawn(show: Visit
     assert sizes == list(made.SIZES)
     assert compiled[-1] is None
     assert cupy == [None] * 5
-    times = [each for each in (*torch, *triton, *compiled) if each is not None]
+    times = [row for row in (*torch, *triton, *compiled) if row is not None]
     assert len(times) == 14
     assert low < min(times) < max(times) < high
 
 
 def test_the_strip_covers_every_size_once(show: Visit) -> None:
-    found = show().evaluate(
+    faults = show().evaluate(
         """() => {
           const [sides] = regress.shards.get(regress.state.name).sides;
           return regress.sides.panelsOf(sides).map(panel => regress.sides.stretches(panel.combinations, sides.names));
         }"""
     )
-    for stretches in found:
+    for stretches in faults:
         assert stretches[0]["first"] == 0
         assert stretches[-1]["last"] == len(made.SIZES) - 1
         for one, other in itertools.pairwise(stretches):
             assert other["first"] == one["last"] + 1
             assert other["labels"] != one["labels"]
-    assert [each["name"] for each in found[0]] == ["", "torch"]
-    assert found[0][0]["labels"][0] == "triton, compiled: no difference"
+    assert [row["name"] for row in faults[0]] == ["", "torch"]
+    assert faults[0][0]["labels"][0] == "triton, compiled: no difference"
 
 
 def test_the_pointer_is_told_the_times_and_a_click_shows_their_history(show: Visit) -> None:
@@ -174,9 +174,9 @@ def test_nothing_stands_in_the_way_of_a_reader(show: Visit, theme: str, width: i
     page = show(color_scheme=theme, viewport={"width": width, "height": 844})
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.add_script_tag(content=axe())
-    found: list[dict[str, Any]] = page.evaluate(
+    faults: list[dict[str, Any]] = page.evaluate(
         "axe.run('.sides', {resultTypes: ['violations']}).then(told => told.violations)"
     )
-    assert [(each["id"], each["nodes"][0]["html"][:200]) for each in found] == []
+    assert [(row["id"], row["nodes"][0]["html"][:200]) for row in faults] == []
     label = page.locator(".sides-plot").first.get_attribute("aria-label") or ""
     assert label.endswith("torch from 4096; the same data is in a table below")

@@ -34,10 +34,10 @@ ROUTES = {
 
 @functools.cache
 def axe() -> str:
-    found = importlib.util.find_spec("axe_playwright_python")
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec("axe_playwright_python")
+    if spec is None or spec.origin is None:
         pytest.skip("axe is not installed: pip install .[test]")
-    return (Path(found.origin).parent / "axe.min.js").read_text(encoding="utf-8")
+    return (Path(spec.origin).parent / "axe.min.js").read_text(encoding="utf-8")
 
 
 def settled(page: Page) -> Page:
@@ -60,10 +60,10 @@ def test_nothing_stands_in_the_way_of_a_reader(visit: Visit, theme: str) -> None
     start = visit("#/machines", color_scheme=theme)
     start.add_script_tag(content=axe())
     for name, page in each_page(start):
-        found: list[dict[str, Any]] = page.evaluate(
+        violations: list[dict[str, Any]] = page.evaluate(
             "axe.run({resultTypes: ['violations']}).then(told => told.violations)"
         )
-        faults = [(each["id"], each["nodes"][0]["html"][:200], each["nodes"][0]["failureSummary"]) for each in found]
+        faults = [(row["id"], row["nodes"][0]["html"][:200], row["nodes"][0]["failureSummary"]) for row in violations]
         assert faults == [], name
 
 
@@ -139,7 +139,7 @@ def test_one_file_holds_everything(history: Path, tmp_path: Path, visit: Visit) 
     page = visit(ROUTES["benchmark"], path=written.page)
     settled(page)
     assert page.inner_text("h1").startswith(made.SOFTMAX)
-    assert [each.name for each in written.page.parent.iterdir()] == ["history.html"]
+    assert [path.name for path in written.page.parent.iterdir()] == ["history.html"]
 
 
 def test_data_that_is_not_there_says_what_to_do(pages: Path, tmp_path: Path, chromium: Any) -> None:

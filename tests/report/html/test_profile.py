@@ -99,9 +99,9 @@ def test_every_part_is_there(one: Callable[..., Page]) -> None:
     assert page.locator(".bottlenecks > li").count() == 5
     shares, means, parts = (texts(page.locator(".bars").nth(at).locator("li")) for at in range(3))
     assert shares[0].startswith("attention ")
-    assert any(each.startswith("step ") and each.endswith(" × 30") for each in means)
-    assert any(each.startswith("to_device copies 9") for each in parts)
-    assert any(each.startswith("load CPU") for each in parts)
+    assert any(mean.startswith("step ") and mean.endswith(" × 30") for mean in means)
+    assert any(part.startswith("to_device copies 9") for part in parts)
+    assert any(part.startswith("load CPU") for part in parts)
     assert page.locator(".plot canvas").count() == 1
 
 
@@ -110,7 +110,7 @@ def test_the_table_sorts_and_is_exported_in_base_units(one: Callable[..., Page])
     table = page.locator("section:has(> h2:text-is('Operations'))")
     assert len(texts(table.locator("tbody tr"))) == 6
     table.locator("th button:text-is('calls')").click()
-    calls = [int(each.split(" ")[-13]) for each in texts(table.locator("tbody tr")) if each.split(" ")[-13].isdigit()]
+    calls = [int(text.split(" ")[-13]) for text in texts(table.locator("tbody tr")) if text.split(" ")[-13].isdigit()]
     assert calls == sorted(calls, reverse=True)
     with page.expect_download() as download:
         table.locator("button:text-is('JSON')").click()
@@ -130,7 +130,7 @@ def test_the_timeline_is_walked_with_keys(one: Callable[..., Page]) -> None:
         page.keyboard.press("ArrowRight")
         said.append(page.inner_text(".said"))
     assert len(set(said)) == 3
-    assert any(each.startswith("step: ") and "batch=32" in each for each in said)
+    assert any(text.startswith("step: ") and "batch=32" in text for text in said)
     whole = page.evaluate("regress.live.charts[1].view()")
     page.keyboard.press("+")
     near = page.evaluate("regress.live.charts[1].view()")
@@ -243,10 +243,8 @@ def test_nothing_stands_in_the_way_of_a_reader(one: Any, both: Any, theme: str) 
             if summary.is_visible() and not summary.locator("xpath=..").get_attribute("open"):
                 summary.click()
         page.add_script_tag(content=axe())
-        found = page.evaluate("axe.run({resultTypes: ['violations']}).then(told => told.violations)")
-        assert [
-            (each["id"], each["nodes"][0]["html"][:200], each["nodes"][0]["failureSummary"]) for each in found
-        ] == []
+        faults = page.evaluate("axe.run({resultTypes: ['violations']}).then(told => told.violations)")
+        assert [(row["id"], row["nodes"][0]["html"][:200], row["nodes"][0]["failureSummary"]) for row in faults] == []
 
 
 @pytest.mark.parametrize("width", [390, 1280])

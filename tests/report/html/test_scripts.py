@@ -30,12 +30,12 @@ def run(visit: Callable[..., Page]) -> Callable[[str, Any], Any]:
 def test_numbers_are_written_as_the_command_line_writes_them(run: Callable[[str, Any], Any]) -> None:
     for unit in ("s", "seconds", "B", "bytes", "count", "GB/s", "toString"):
         theirs = run("([all, unit]) => all.map(each => regress.text.value(each, unit))", [NUMBERS, unit])
-        assert theirs == [units.format_value(each, unit) for each in NUMBERS], unit
+        assert theirs == [units.format_value(number, unit) for number in NUMBERS], unit
     changes = run("all => all.map(each => regress.text.change(each))", RATIOS)
-    assert changes == [units.format_change(each) for each in RATIOS]
+    assert changes == [units.format_change(ratio) for ratio in RATIOS]
     shares = [0, 0.00004, 0.006, 0.05, 0.0995, 0.123, 0.5, 0.994]
-    assert run("all => all.map(regress.text.percent)", shares) == [units.format_percent(each) for each in shares]
-    assert run("all => all.map(regress.text.ago)", AGES) == [units.format_ago(each) for each in AGES]
+    assert run("all => all.map(regress.text.percent)", shares) == [units.format_percent(share) for share in shares]
+    assert run("all => all.map(regress.text.ago)", AGES) == [units.format_ago(age) for age in AGES]
     nothing = run("[regress.text.value(null, 's'), regress.text.change(null), regress.text.percent(null)]", None)
     assert nothing == ["-"] * 3
 
@@ -58,11 +58,11 @@ def test_what_a_search_finds(run: Callable[[str, Any], Any]) -> None:
         "softmax": True, "SoftMax fwd": True, "softmax -bfloat16": False, "-nothing": True, '"fwd(1024"': True,
         '-"fwd(1024"': False, '"fwd 1024"': False, "": True, "-": True, '"open': False, "  softmax  ": True,
     }  # fmt: skip
-    found = run(
+    matches = run(
         "queries => queries.map(each => regress.search.matcher(each)('ops.softmax.fwd(1024, bfloat16) gpu time'))",
         [*wanted],
     )
-    assert dict(zip(wanted, found, strict=True)) == wanted
+    assert dict(zip(wanted, matches, strict=True)) == wanted
 
 
 def test_what_is_sorted(run: Callable[[str, Any], Any]) -> None:

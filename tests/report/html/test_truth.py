@@ -30,7 +30,7 @@ def test_what_changed_in_no_known_direction_has_a_tone_of_its_own(visit: Visit, 
     assert page.inner_text("h1") == "Nothing is known to be worse; 1 changed, direction not declared."
     assert "1 changed" in page.inner_text(".lede")
     (bar,) = page.locator(".timeline i.parts").all()
-    assert [each.get_attribute("class") for each in bar.locator("b").all()] == ["moved"]
+    assert [element.get_attribute("class") for element in bar.locator("b").all()] == ["moved"]
     assert page.locator("tbody .tag.moved").inner_text() == "◆ changed"
     assert page.locator(".worse, .better").count() == 0
 
@@ -81,7 +81,7 @@ def test_what_is_skipped_is_counted_once_among_failures(visit: Visit, tmp_path: 
     values = {"x.time_f": [1e-3, 1e-3, nan], "x.time_g": [1e-3, 1e-3, nan], "x.time_h": [1e-3] * 3}
     page = visit("#/failures", path=pages_of(Made(tmp_path / "p", 3).record(values)))
     assert page.inner_text("h1") == "2 cases that had a value are skipped."
-    assert {each.inner_text() for each in page.locator("tbody .tag").all()} == {"– skipped"}
+    assert {element.inner_text() for element in page.locator("tbody .tag").all()} == {"– skipped"}
     page.fill("#search", "nowhere")
     until(page, "document.querySelector('.empty')?.textContent === 'Nothing matches.'")
 
@@ -92,7 +92,7 @@ def test_comparing_shows_what_was_measured(visit: Visit, tmp_path: Path) -> None
     page = visit(
         "#/compare?status=undecided,improved,unchanged", path=pages_of(Made(tmp_path / "p", 23).record(values))
     )
-    cells = [[each.inner_text() for each in row.locator("td").all()] for row in page.locator("tbody tr").all()]
+    cells = [[element.inner_text() for element in row.locator("td").all()] for row in page.locator("tbody tr").all()]
     assert [row[1:] for row in cells] == [
         ["3.60 ms", "1.00 ms", "▼ -72.2 %", "? undecided"],
         ["277 us", "275 us", "▼ -0.7 %", "unchanged"],
@@ -137,10 +137,12 @@ def test_tables_begin_with_what_is_worst_and_not_with_a_name(visit: Visit, tmp_p
     worst_first = ["c.time_much", "b.time_little", "a.time_better"]
     path = pages_of(Made(tmp_path / "p", 24).record(values))
     names = "tbody th a"
-    assert [each.inner_text() for each in visit(path=path).locator(names).all()] == [*worst_first, "d.time_same"]
-    assert [each.inner_text() for each in visit("#/compare?a=first", path=path).locator(names).all()] == worst_first
+    assert [element.inner_text() for element in visit(path=path).locator(names).all()] == [*worst_first, "d.time_same"]
+    assert [
+        element.inner_text() for element in visit("#/compare?a=first", path=path).locator(names).all()
+    ] == worst_first
     page = visit("#/regressions", path=path)
-    assert [each.inner_text() for each in page.locator(".event > div > a.name").all()] == worst_first
+    assert [element.inner_text() for element in page.locator(".event > div > a.name").all()] == worst_first
 
 
 def test_the_list_of_changes_has_a_row_a_cause(visit: Visit, tmp_path: Path) -> None:
@@ -162,7 +164,7 @@ def test_many_places_have_a_legend_and_machines_that_come_and_go_are_told(visit:
     page = visit("#/b/x.time_f?at=all", path=path)
     page.wait_for_selector(".legend button")
     buttons = page.locator(".legend button")
-    colours = [each.get_attribute("style") for each in page.locator(".legend .dot").all()]
+    colours = [element.get_attribute("style") for element in page.locator(".legend .dot").all()]
     assert (buttons.count(), len(set(colours))) == (12, 12)
     assert page.evaluate("regress.live.chart.frame.lines.length") == 12
     buttons.nth(3).click()
@@ -173,7 +175,7 @@ def test_many_places_have_a_legend_and_machines_that_come_and_go_are_told(visit:
         "main"
     )
     facts = page.locator("table").nth(1)
-    assert [each.inner_text() for each in facts.locator("thead th").all()] == ["Machine", "cpu"]
+    assert [element.inner_text() for element in facts.locator("thead th").all()] == ["Machine", "cpu"]
     assert facts.locator("tbody tr").count() == 12
 
 
@@ -190,7 +192,7 @@ def test_the_header_searches_from_any_page(visit: Visit, tmp_path: Path) -> None
     page.fill("#find input", "time_g")
     page.keyboard.press("Enter")
     page.wait_for_selector("main[data-page=overview]")
-    assert [each.inner_text() for each in page.locator("tbody th a").all()] == ["y.time_g"]
+    assert [element.inner_text() for element in page.locator("tbody th a").all()] == ["y.time_g"]
 
 
 def test_all_rows_come_in_one_scroll(visit: Visit, tmp_path: Path) -> None:
@@ -210,7 +212,7 @@ def test_what_moved_at_once_is_one_card_that_asks_for_the_machine(visit: Visit, 
     path = pages_of(made)
     page = visit(path=path)
     assert page.inner_text("h1") == "One benchmark is worse than before. Six moved at once: was it the machine?"
-    (alone, shift) = sorted((each.inner_text() for each in page.locator(".event").all()), key=len)
+    (alone, shift) = sorted((element.inner_text() for element in page.locator(".event").all()), key=len)
     assert "io.time_z" in alone
     assert "6 benchmarks moved at once on two" in shift
     assert "6 of them were measured on other machines too and did not move there: was it the machine?" in shift

@@ -27,8 +27,8 @@ def benchmark(name: str, query: str = "") -> str:
     return f"#/b/{name}{query and '?' + query}"
 
 
-def texts(found: Locator) -> list[str]:
-    return [" ".join(each.split()) for each in found.all_inner_texts()]
+def texts(element: Locator) -> list[str]:
+    return [" ".join(text.split()) for text in element.all_inner_texts()]
 
 
 def rows(page: Page) -> list[str]:
@@ -309,7 +309,7 @@ def test_levels_of_another_way_are_not_compared(visit: Visit) -> None:
 def test_every_change_is_one_row_with_its_commits(visit: Visit) -> None:
     page = visit("#/regressions?moved=regressed")
     events = texts(page.locator(".event"))
-    assert [each.split()[0] for each in events] == [made.ALLOC, made.SOFTMAX, made.LAST, made.NORM]
+    assert [event.split()[0] for event in events] == [made.ALLOC, made.SOFTMAX, made.LAST, made.NORM]
     page.click("summary")
     assert len(texts(page.locator(".suspects li"))) == 3
     page.locator(".event").first.locator("text=bisect").click()
@@ -442,7 +442,7 @@ def test_counts_are_the_same_on_every_page(visit: Visit) -> None:
     """What fails or is worse is counted by the case in its place, wherever it is counted."""
     lede = visit().inner_text(".lede")
     page = visit("#/machines")
-    heads = [each.inner_text() for each in page.locator("table").first.locator("thead th").all()]
+    heads = [element.inner_text() for element in page.locator("table").first.locator("thead th").all()]
     sums = [0] * len(heads)
     for row in page.locator("table").first.locator("tbody tr").all():
         for at, cell in enumerate(row.locator("th, td").all()):
@@ -480,7 +480,7 @@ def test_what_a_page_counts_is_what_it_lists(visit: Visit) -> None:
     counted = words_counted(page.locator(".lede").last.inner_text())
     page.keyboard.press("End")
     until(page, f"document.querySelectorAll('tbody tr').length === {sum(counted.values())}")
-    assert Counter(each.split()[-1] for each in page.locator("tbody .tag").all_inner_texts()) == counted
+    assert Counter(text.split()[-1] for text in page.locator("tbody .tag").all_inner_texts()) == counted
 
 
 def test_a_change_is_opened_on_the_page_of_its_benchmark(visit: Visit) -> None:
@@ -488,7 +488,7 @@ def test_a_change_is_opened_on_the_page_of_its_benchmark(visit: Visit) -> None:
     page = visit(benchmark(made.ALLOC, "metric=peak_memory"))
     (card,) = page.locator("#change .event").all()
     assert "The 3 commits" in card.inner_text()
-    buttons = [each.inner_text() for each in card.locator(".actions button").all()]
+    buttons = [element.inner_text() for element in card.locator(".actions button").all()]
     assert buttons == ["bisect", "explain", "check", "ack"]
     assert "to be run on " in (card.locator(".actions button").nth(1).get_attribute("title") or "")
     page = visit(benchmark(made.NORM, "at=h100|H100%2080GB|worktree-py3.12"))

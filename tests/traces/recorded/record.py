@@ -211,27 +211,27 @@ def record(call: Call, **options: Any) -> Any:
         call()
     torch.cuda.synchronize()
     activities = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
-    with profile(activities=activities, record_shapes=True, **options) as found:
+    with profile(activities=activities, record_shapes=True, **options) as profiler:
         for _ in range(CALLS):
             with record_function(MARK):
                 call()
         torch.cuda.synchronize()
-    return found
+    return profiler
 
 
 def without_paths(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: without_paths(each) for key, each in value.items() if key not in PATHS}
-    return [without_paths(each) for each in value] if isinstance(value, list) else value
+        return {key: without_paths(row) for key, row in value.items() if key not in PATHS}
+    return [without_paths(row) for row in value] if isinstance(value, list) else value
 
 
 def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for make in WORKLOADS:
         name = make.__name__
-        found = record(make(), profile_memory=make is norm_gelu_unfused)
+        recorded = record(make(), profile_memory=make is norm_gelu_unfused)
         path = folder / f"{name}.json"
-        found.export_chrome_trace(str(path))
+        recorded.export_chrome_trace(str(path))
         data = {**without_paths(json.loads(path.read_bytes())), "traceName": name}
         path.unlink()
         text = json.dumps(data, separators=(",", ":")).encode()
