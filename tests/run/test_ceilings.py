@@ -111,7 +111,7 @@ def test_a_failure_is_a_reason_and_is_not_kept(tmp_path: Path) -> None:
     assert known(tmp_path, CARD) is None
     dead = Measuring(NothingMeasured("no process could be started", why="exit code 1"))
     limits = ceilings_of(CARD, tmp_path, dead)
-    assert limits == Ceilings(failure=Failure("error", "no process could be started (exit code 1)"))
+    assert limits == Ceilings(failure=Failure("error", "no process could be started: exit code 1"))
 
 
 def test_a_folder_that_cannot_be_written_is_a_reason(tmp_path: Path) -> None:
