@@ -263,7 +263,7 @@ budgeting = stack(
         "--budget",
         type=DurationType(),
         metavar="TIME",
-        help="Stop measuring after this long, first visits included [10m].",
+        help="Stop measuring after this long, trial runs included [10m].",
     ),
 )
 proving = click.option("--prove", is_flag=True, help="Require proof that no case is slower; exit 4 without it.")

@@ -173,11 +173,7 @@ def demo(directory: Path, commits: int, scripted: bool | None, **options: Any) -
         from regress.commands.demo import create
 
         made = create(directory, commits, scripted)
-    device = (
-        "a scripted device: its times are stated by the code, not measured"
-        if made.scripted
-        else "the GPU of this machine"
-    )
+    device = "a scripted device: its times are simulated, not measured" if made.scripted else "the GPU of this machine"
     click.echo(f"{made.commits} commits in {made.directory}, for {device}")
     click.echo(f"planted changes: {made.directory}/README.md")
     click.echo(f"try   {made.next_command}")

@@ -92,7 +92,7 @@ def run(revision: str | None, rounds: int | None, environment: str, durations: i
     metavar="CMD",
     help="Command to run if something new is worse or fails; it gets the JSON document on stdin.",
 )
-@click.option("--retry", is_flag=True, help="Also commits that did not build, or failed, in an earlier sweep.")
+@click.option("--retry", is_flag=True, help="Try commits again that did not build, or failed, in an earlier sweep.")
 @click.option("--into", type=click.Path(path_type=Path), metavar="DIR", help="Record there instead of in results_dir.")
 @measuring
 @click.option("--look", type=click.Path(path_type=Path), hidden=True, help="Only look the suite over, into this file.")
@@ -122,7 +122,7 @@ def sweep(
     COMMITS: ranges (v1.4..main) and commits, or one of
       NEW       commits after the newest measured one (the default)
       ALL       all commits of "branches" in asv.conf.json
-      TAGS      tagged commits
+      TAGS      releases: tags that match "release_tags"
       EXISTING  commits that have results: after you add a benchmark
 
     Measured commits are not measured again, so a stopped sweep resumes where it was. It covers the range coarsely at first, and

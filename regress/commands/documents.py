@@ -75,7 +75,7 @@ def import_documents(request: Request, kind: str, files: Sequence[Path], to: Rec
         machine=machine,
         merged=tuple(taken),
         remark=f"{counted(len(taken), 'file')}: {counted(added, 'round')} added"
-        + (f", {there} were there" if there else ""),
+        + (f", {there} already present" if there else ""),
         warnings=(*session.config.warnings, *_flags(documents.values())),
         recorded=str(session.config.results_dir),
         duration_s=time.monotonic() - start,

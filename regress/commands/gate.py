@@ -102,7 +102,9 @@ def _release(session: Session, base: Side, line: Sequence[Commit]) -> tuple[Side
     if at is None:
         at = next((at for at in reversed(range(len(line) - 1)) if line[at].sha in standing), None)
     if at is None:
-        return None, ['no release is tagged before the head, so drift is not judged; "gate_release" can name a commit']
+        return None, [
+            'no release is tagged before the head, so drift is not judged; set "gate_release" to the last release or a commit'
+        ]
     name = own[-1] if own and own[-1] in standing[line[at].sha] else standing[line[at].sha][-1]
     if name in tags.get(line[at].sha, ()):
         return Side("release", line[at], name), []
@@ -146,7 +148,7 @@ def _asked(check: Report, history: Events, changes: Sequence[Changed]) -> list[t
     cases = {comparison.case for comparison in check.comparisons if comparison.gates}
     told = sum(not history.lacking.get(case, True) for case in cases)
     code = Exit.REGRESSED if changes else Exit.PASSED
-    return [("side by side", check.state), ("open in the history", _answer(code, told, len(cases), "cases"))]
+    return [("head against base", check.state), ("open regressions", _answer(code, told, len(cases), "cases"))]
 
 
 def _asked_of_drift(since: str, drift: Sequence[Comparison], unknown: int, strict: bool) -> list[tuple[str, str]]:

@@ -92,7 +92,7 @@ def _with_events(report: Report, session: Session, before: Judged) -> tuple[Repo
 
 
 def _summed_up(merged: Sequence[Merged]) -> str:
-    """ "12 folders: 480 rounds added, 20 were there"."""
+    """ "12 folders: 480 rounds added, 20 already present"."""
     added, known = (sum(getattr(part, name) for part in merged) for name in ("added", "known"))
     words = f"{counted(len(merged), 'folder')}: {counted(added, 'round')} added"
-    return words + (f", {known} were there" if known else "")
+    return words + (f", {known} already present" if known else "")

@@ -50,7 +50,8 @@ def _effect(anchor: AnchorCheck) -> str:
     if not anchor.moved:
         return f"no single case certainly has, so no change since {_name(anchor)} is corrected"
     cases = "those cases" if len({move.case for move in anchor.moved}) > 1 else "that case"
-    return f"a change of {cases} in the same direction since {_name(anchor)} counts only by the rest; nothing else is corrected"
+    since = f"of a change of {cases} in the same direction since {_name(anchor)}"
+    return f"{since}, only what exceeds this drift counts; nothing else is corrected"
 
 
 def _name(anchor: AnchorCheck) -> str:

@@ -51,7 +51,7 @@ def durations(report: Report, style: Style) -> list[str]:
         return []
     told = len(spent.slowest)
     title = f"slowest {told} of {spent.of}" if told < spent.of else "slowest"
-    heading = titles(title, "total", "setup_cache", "setup", "first visits", "rounds", "cases")
+    heading = titles(title, "total", "setup_cache", "setup", "trial runs", "rounds", "cases")
     lines = table([heading, *map(_duration, spent.slowest)], "lrrrrrr", style)
     built = f"{_took(spent.build_s)} to build, " if spent.build_s else ""
     return [*lines, f"  plus {built}{_took(spent.beside_s)} to start processes and import the suite", ""]
@@ -129,7 +129,7 @@ def merged(report: Report, style: Style) -> list[str]:
     if not report.merged or style.quiet:
         return []
     source = "file" if report.command == "import" else "folder"
-    heading = titles(source, "machines", "commits", "rounds added", "were there")
+    heading = titles(source, "machines", "commits", "rounds added", "already present")
     return [*table([heading, *map(_merged, report.merged)], "llrrr", style), ""]
 
 

@@ -55,7 +55,7 @@ def reasons_of(comparison: Comparison, leave_out: str = "") -> str:
     """Why the verdict is what it is, and what else is to be known."""
     reasons = [visible(reason) for reason in comparison.reasons if reason != leave_out]
     if comparison.verdict.traits.gating_only and not comparison.gates:
-        reasons.append("does not gate")
+        reasons.append("cannot fail the check")
     if comparison.acknowledged is not None:
         failure = comparison.head_failure or comparison.base_failure
         reasons = [

@@ -164,6 +164,6 @@ def _found(report: Report, style: Style) -> list[str]:
 
 def _footer(report: Report, style: Style) -> list[str]:
     rows = [(word, command) for word, command in dict.fromkeys(report.suggestions)]
-    rows += [("kept", report.recorded)] if report.recorded else []
+    rows += [("saved", report.recorded)] if report.recorded else []
     width = max([_LABEL - 1, *(len(visible(word)) for word, _ in rows)])
     return [f"{paint(pad(visible(word), width), 'dim', style)} {visible(text)}" for word, text in rows]

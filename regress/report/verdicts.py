@@ -136,7 +136,9 @@ def _not_gating(comparisons: Sequence[Comparison], verbose: bool) -> list[Sectio
             and comparison.acknowledged is None
             and (verbose or not repeated)
         ):
-            by_title.setdefault(f"{metric_words(comparison.metric.name)} (does not gate)", []).append(comparison)
+            by_title.setdefault(f"{metric_words(comparison.metric.name)} (cannot fail the check)", []).append(
+                comparison
+            )
     return list(by_title.items())
 
 

@@ -131,7 +131,7 @@ class _Execution:
             if case in batch.rounds and (name, case) not in self._visited
         ]
         if new:
-            self._watcher.start(len(new), "first visits")
+            self._watcher.start(len(new), "trial runs")
             self._placed.each_lane(new, functools.partial(self._first_visits, batch))
 
     def _first_visits(self, batch: Batch, lane: Lane, cases: set[Case], turns: Turns) -> None:

@@ -16,9 +16,7 @@ Facts = Mapping[str, Any]
 def device_checks(facts: Facts) -> Iterator[Check]:
     """Whether there is a device, and whether its state can be read."""
     if facts.get("scripted"):
-        yield Check(
-            "device", "ok", 'scripted ("device" in the configuration): times are stated by the code, not measured'
-        )
+        yield Check("device", "ok", 'scripted ("device" in the configuration): times are simulated, not measured')
     elif "no_device" in facts:
         why = str(facts["no_device"])
         yield Check(

@@ -15,7 +15,7 @@ from regress.text.wording import counted
 if TYPE_CHECKING:
     from regress.run.execute import Job, JobResult
 
-SCRIPTED = "the device is scripted: times are stated by the code, not measured"
+SCRIPTED = "the device is scripted: times are simulated, not measured"
 
 
 def remarks(config: Config, measured: JobResult, job: Job, ceilings: Ceilings) -> list[str]:

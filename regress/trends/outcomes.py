@@ -48,7 +48,7 @@ def with_confirmations(
 
 def _told(point: ChangePoint, by: Confirmation, commits: Sequence[str], place: Mapping[str, int]) -> ChangePoint:
     if by.verdict is Verdict.UNCHANGED:
-        return replace(point, large=False, reasons=(*point.reasons, f"not confirmed in turn: {_words(by)}"))
+        return replace(point, large=False, reasons=(*point.reasons, f"not confirmed side by side: {_words(by)}"))
     low, high = max(place[point.good], place[by.base]), min(place[point.blamed[-1]], place[by.head])
     return replace(
         point,
@@ -69,7 +69,7 @@ def _has_most_of(point: ChangePoint, confirmation: Confirmation) -> bool:
 def _words(confirmation: Confirmation) -> str:
     day = time.strftime("%Y-%m-%d", time.localtime(confirmation.date))
     size = f", {100 * (confirmation.ratio - 1):+.1f} %" if confirmation.ratio is not None else ""
-    return f"{confirmation.command} of {confirmation.base[:8]} {confirmation.head[:8]} on {day}{size}"
+    return f"{confirmation.command} {confirmation.base[:8]} {confirmation.head[:8]} on {day}{size}"
 
 
 def passed(points: list[ChangePoint], starts: Sequence[int]) -> list[ChangePoint]:

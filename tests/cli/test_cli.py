@@ -203,12 +203,12 @@ def test_results_go_to_stdout_and_progress_to_stderr(project: Callable[..., Proj
     p = filled(project)
     result = p.regress("run")
     assert result.code == 0
-    assert [line.partition(":")[0] for line in result.err.splitlines()] == ["first visits"] * 2 + ["measuring"] * 2
+    assert [line.partition(":")[0] for line in result.err.splitlines()] == ["trial runs"] * 2 + ["measuring"] * 2
     assert "b.cudatime_work" in result.out
     assert "measuring:" not in result.out
     data = p.regress("run", "--format", "json")
     json.loads(data.out)
-    assert data.err.startswith("first visits: ")
+    assert data.err.startswith("trial runs: ")
 
 
 def test_quiet_is_one_line(project: Callable[..., Project]) -> None:

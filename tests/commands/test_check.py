@@ -69,7 +69,7 @@ def test_the_head_of_the_demo_regresses_and_nothing_else_is_named(demo: Path) ->
     assert found(report) == {(planted.benchmark, planted.metric): str(planted.verdict) for planted in PLANTED[subject]}
     text = (demo.parent / "seen.txt").read_text()
     assert re.search(r"^FAIL  18 cases: 2 regressed, 16 unchanged", text, re.MULTILINE)
-    assert "stated by the code, not measured" in text
+    assert "simulated, not measured" in text
 
 
 @pytest.mark.slow

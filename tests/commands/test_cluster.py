@@ -100,7 +100,7 @@ def test_a_sweep_on_two_kinds_is_two_histories_each_with_its_events(project: Cal
     ]
     assert sorted(events) == [(kind, shas[4], shas[3], "confirmed", True) for kind in ("a100", "h100")]
     assert {change["reason"].partition(" on ")[0] for change in report["changes"]} == {
-        f"confirmed by check of {shas[3][:8]} {shas[4][:8]}"
+        f"confirmed by check {shas[3][:8]} {shas[4][:8]}"
     }
     assert report["remark"] == "2 new regressions (h100: 3 of 3 tasks in, a100: 3 of 3 tasks in)"
     run = run_of(p)

@@ -37,7 +37,7 @@ def test_documents_become_results_once(project: Callable[..., Project]) -> None:
     assert (first.code, "1 file: 6 rounds added" in first.out) == (0, True), first.err
     files = {path: path.read_bytes() for path in (p.root / "history").rglob("*.*")}
     again = inside(p, "import", "google-benchmark", str(GOOGLE), "--commit", "HEAD")
-    assert "1 file: 0 rounds added, 6 were there" in again.out
+    assert "1 file: 0 rounds added, 6 already present" in again.out
     assert {path: path.read_bytes() for path in (p.root / "history").rglob("*.*")} == files
     values = dict(recorded(p, sha))
     assert values["sums.Stack.Push"]["cpu_time"].value == pytest.approx(11.2e-9, rel=0.01)

@@ -72,7 +72,7 @@ def test_a_check_in_steps_finds_on_several_gpus_what_it_finds_on_one(p: Project)
     assert "on 4 GPUs at once" in (p.root / "seen.txt").read_text()
     assert any("host_time and wall_time are left out of 8 cases" in warning for warning in several["warnings"])
     assert not {"host_time", "wall_time"} & {row["metric"] for row in several["benchmarks"]}
-    assert result.err.count("first visits: 0 of 16") == 1, "one line over all"
+    assert result.err.count("trial runs: 0 of 16") == 1, "one line over all"
 
 
 def test_a_case_is_on_one_gpu_over_commits_and_selections(p: Project) -> None:

@@ -489,7 +489,7 @@ def test_writing_measures_nothing_again_and_says_what_was_not_tried(
     state[1] = "5 of 12 cases tried"
     kept.write_text(json.dumps(document))
     done = regress(suite, "init", "--device", "fake", "--write")
-    assert (done.code, "first visits" in done.err) == (0, False)
+    assert (done.code, "trial runs" in done.err) == (0, False)
     assert "^gpu\\\\." in (suite / "asv.conf.json").read_text()
     assert re.search(r"budget +5 of 12 cases tried\n +fix: regress init --budget 10m", done.out)
 

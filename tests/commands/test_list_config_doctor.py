@@ -251,7 +251,7 @@ def test_doctor_on_the_scripted_device_speaks_of_no_other(project: Callable[...,
     assert by_name["device"] == {
         "name": "device",
         "state": "ok",
-        "found": 'scripted ("device" in the configuration): times are stated by the code, not measured',
+        "found": 'scripted ("device" in the configuration): times are simulated, not measured',
         "fix": "",
     }
     assert not {"CUDA device", "NVML", "torch", "other processes"} & by_name.keys()

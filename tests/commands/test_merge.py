@@ -64,7 +64,7 @@ def test_shards_are_compared_as_one_run_and_asv_shows_them(parted: tuple[Project
     done = merged(p, *folders)
     assert done.code == 0, done.err
     assert "3 folders: 18 rounds added" in done.out
-    assert "18 were there" in merged(p, *folders).out
+    assert "18 already present" in merged(p, *folders).out
     compared = json.loads(p.regress("compare", "HEAD~1", "HEAD", "--format", "json").out)
     assert [(row["name"], row["verdict"]) for row in compared["benchmarks"] if row["metric"] == "gpu_time"] == [
         (name, "regressed") for name in SHARDS

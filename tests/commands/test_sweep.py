@@ -99,7 +99,7 @@ def test_new_commits_are_measured_beside_the_last_head_and_the_last_release(proj
     swept(p, shas[0])
     shas += [p.commit({"proj/__init__.py": code(50e-6 + at * 1e-9)}, f"commit {at}") for at in (3, 4)]
     report = p.regress("sweep", "--output", "json=../seen.json")
-    assert f"beside {shas[0][:8]}, {shas[2][:8]} again" in report.out
+    assert f"{shas[0][:8]}, {shas[2][:8]} measured again beside them" in report.out
     assert re.search(
         rf"^anchors  v1, {shas[2][:8]}: within [\d.]+ % of when they were recorded$", report.out, re.MULTILINE
     )
@@ -138,7 +138,10 @@ def test_a_machine_that_has_drifted_is_told_of(
         report.out,
         re.MULTILINE,
     )
-    assert f"note: a change of that case in the same direction since {name} counts only by the rest" in report.out
+    assert (
+        f"note: of a change of that case in the same direction since {name}, only what exceeds this drift counts"
+        in report.out
+    )
     assert "\nanchors  " not in report.out
     (anchor,) = json.loads((p.root.parent / "seen.json").read_text())["anchors"]
     assert anchor["drifted"]
@@ -251,7 +254,7 @@ def test_what_a_check_has_confirmed_is_confirmed_in_the_next_sweep(project: Call
     p.commit({"proj/__init__.py": code(60e-6), "NEWS": "more"})
     (change,) = document(p.regress("sweep", "--format", "json"))["changes"]
     assert change["state"] == "confirmed"
-    assert change["reason"].startswith(f"confirmed by check of {shas[5][:8]} {shas[6][:8]} on ")
+    assert change["reason"].startswith(f"confirmed by check {shas[5][:8]} {shas[6][:8]} on ")
 
 
 def test_a_sweep_that_bisects_names_the_commit_of_a_range(project: Callable[..., Project]) -> None:
@@ -263,7 +266,7 @@ def test_a_sweep_that_bisects_names_the_commit_of_a_range(project: Callable[...,
     (p.root.parent / "told.json").unlink()
     (change,) = report["changes"]
     assert (result.code, change["first"], [row["sha"] for row in change["blamed"]]) == (1, shas[6], [shas[6]])
-    assert change["reason"].startswith(f"confirmed by bisect of {shas[5][:8]} {shas[6][:8]} on ")
+    assert change["reason"].startswith(f"confirmed by bisect {shas[5][:8]} {shas[6][:8]} on ")
     (search,) = report["bisections"]
     assert (search["confirmed"], search["found"][0]["sha"], search["candidates"] > 1) == (True, shas[6], True)
     validate(report)
@@ -454,7 +457,7 @@ def test_a_lost_device_is_told_once_not_for_each_commit(project: Callable[..., P
     result = p.regress("sweep", "ALL")
     assert result.code == 5
     assert "is recorded as a machine with a device (H100), but none is used now" in result.err
-    assert result.err.count("first visits: 0 of") == 1
+    assert result.err.count("trial runs: 0 of") == 1
 
 
 @pytest.mark.parametrize(

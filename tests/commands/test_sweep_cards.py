@@ -55,16 +55,16 @@ def test_an_event_over_two_cards_is_found_once_and_confirmed_on_one(project: Cal
     (change,) = document(early)["changes"]
     assert (early.code, change["state"]) == (0, "tentative")
     assert change["reason"].startswith("seen over 2 cards, and not yet in turn on one")
-    assert f"beside {shas[-1][:8]} again" in seen.read_text()
+    assert f"{shas[-1][:8]} measured again beside them" in seen.read_text()
     result = inside(p, "sweep", "ALL", "--gpus", "0,1", "--format", "json", "--output", f"text={seen}")
     report: dict[str, Any] = document(result)
     (change,) = report["changes"]
     assert (change["name"], change["first"], change["device"]) == ("b.cudatime_work", shas[5], "scripted device")
     assert [row["sha"] for row in change["blamed"]] == [shas[5]]
     assert change["ratio"] == pytest.approx(1.1, rel=0.01)
-    assert change["reason"].startswith(f"confirmed by check of {shas[4][:8]} {shas[5][:8]} on ")
+    assert change["reason"].startswith(f"confirmed by check {shas[4][:8]} {shas[5][:8]} on ")
     assert (result.code, change["state"], change["new"]) == (1, "confirmed", True)
-    assert "1 pair in turn" in seen.read_text()
+    assert "1 pair of commits measured side by side" in seen.read_text()
 
     jobs = jobs_of(p)
     assert {card for _, card in jobs} == {"scripted", "scripted-1"}
@@ -89,7 +89,7 @@ def test_the_next_sweep_on_the_other_card_has_the_same_anchor(
     seen = p.root.parent / "seen.txt"
     report = document(inside(p, "sweep", "--format", "json", "--output", f"text={seen}"))
     assert report["changes"] == []
-    assert f"beside {shas[0][:8]} again" in seen.read_text()
+    assert f"{shas[0][:8]} measured again beside them" in seen.read_text()
     (machine,) = (p.root / "history").glob("*/machine.json")
     assert json.loads(machine.read_text())["gpu_uuid"] == "scripted-1"
     (second,) = (own for (_, card), own in jobs_of(p).items() if card == "scripted-1")

@@ -497,7 +497,8 @@ def sweep() -> Report:
         state="FAIL",
         machine=MACHINE,
         device=DEVICE,
-        plan="new commits after 3f2c1ab0: 7 commits to measure, 42 cases, 2 rounds a commit, beside 3f2c1ab0 again",
+        plan="new commits after 3f2c1ab0: 7 commits to measure, 42 cases, 2 rounds a commit, "
+        "3f2c1ab0 measured again beside them",
         changes=(
             changed(SOFTMAX, "gpu_time", 27.4e-6, 30.0e-6, BASE.commit, HEAD.commit, new=True),
             memory,
@@ -614,7 +615,7 @@ def bisect() -> Report:
         plan="64 commits: about 6 builds and 40 rounds, about 3 min",
         bisection=SEARCH,
         remark="9d41e770 Fuse max+sum pass (李 雷), 99.8 % sure, confirmed",
-        warnings=("the device is scripted: times are stated by the code, not measured",),
+        warnings=("the device is scripted: times are simulated, not measured",),
         suggestions=(("again", "regress check 3f2c1ab0 9d41e770 -b softmax"),),
         recorded="/home/me/.cache/regress/project/history",
         duration_s=171.0,
@@ -736,7 +737,7 @@ def merge() -> Report:
             Merged("shards/1", ("h100",), commits=1, added=480, known=0),
             Merged(f"shards/{HOSTILE}", ("h100", str(HOSTILE)), commits=12, added=3, known=477),
         ),
-        remark="2 folders: 483 rounds added, 477 were there",
+        remark="2 folders: 483 rounds added, 477 already present",
         warnings=("not merged: shards/1/h100/3f2c1ab9-worktree.json: not JSON; fix: restore it",),
         recorded="/repo/history",
         duration_s=0.4,

@@ -139,7 +139,7 @@ def test_the_verdict_is_one_line_and_what_changed_is_in_sight() -> None:
         "1 new",
         "1 gone",
         "1 skipped",
-        "1 host time (does not gate)",
+        "1 host time (cannot fail the check)",
         "2 slower, below 5 %",
         "1 larger, below 10 %",
         "1 larger, under the floor",

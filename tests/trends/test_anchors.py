@@ -157,7 +157,7 @@ def test_what_was_confirmed_for_the_same_pair_is_no_longer_tentative(
     anchors = Anchors([], SETTINGS, {("box", str(given.case), "gpu_time"): [said]})
     (change,) = anchors.changes_of(given)
     assert (change.state, change.is_open) == (state, state == "confirmed")
-    words = f"confirmed by check of {given.commits[base][:8]} {given.commits[head][:8]} on 2025-06-15, +30.0 %"
+    words = f"confirmed by check {given.commits[base][:8]} {given.commits[head][:8]} on 2025-06-15, +30.0 %"
     assert change.reasons == ((words,) if state == "confirmed" else ())
 
 

@@ -89,9 +89,9 @@ def test_a_change_over_cards_is_sure_once_a_pair_in_turn_has_confirmed_it() -> N
         return point
 
     sure, none = told(Verdict.REGRESSED, 1.098), told(Verdict.UNCHANGED, 1.001)
-    assert (sure.state, sure.is_open, sure.reasons[0][:20]) == ("confirmed", True, "confirmed by check o")
+    assert (sure.state, sure.is_open, sure.reasons[0][:18]) == ("confirmed", True, "confirmed by check")
     assert (none.state, none.large, none.is_open) == ("tentative", False, False)
-    assert none.reasons[0].startswith("not confirmed in turn: check of 00000000 00000000 on ")
+    assert none.reasons[0].startswith("not confirmed side by side: check 00000000 00000000 on ")
     assert told(Verdict.IMPROVED, 0.9).state == "tentative", "that is another change"
 
 

@@ -41,7 +41,7 @@ class DemoCreated:
     directory: Path
     commits: int
     scripted: bool
-    """The timings are stated by the code, not measured."""
+    """The timings are simulated, not measured."""
     next_command: str
 
 

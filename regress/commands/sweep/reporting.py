@@ -83,8 +83,8 @@ def report_of(
         f"{chosen.words}: {counted(run.planned, 'commit')} to measure",
         counted(len(run.cases), "case"),
         f"{counted(run.rounds, 'round')} a commit",
-        *([f"beside {', '.join(run.anchors)} again"] if run.anchors else []),
-        *([f"{counted(confirmed.pairs, 'pair')} in turn"] if confirmed.pairs else []),
+        *([f"{', '.join(run.anchors)} measured again beside them"] if run.anchors else []),
+        *([f"{counted(confirmed.pairs, 'pair')} of commits measured side by side"] if confirmed.pairs else []),
     ]
     return Report(
         command="sweep",

@@ -37,7 +37,7 @@
         `${text.counted(document.lost, "entry has", "entries have")} no device time, and count with the host's.`,
       document.pending &&
         `${text.counted(document.pending, "entry was", "entries were")} not done when the export was written.`,
-      document.facts.scripted && "The device is scripted: its times are stated by the code, not measured.",
+      document.facts.scripted && "The device is scripted: its times are simulated, not measured.",
     ]
       .filter(Boolean)
       .map(words => h("p", {class: "banner"}, words));
