@@ -533,6 +533,8 @@ def test_only_what_was_started_in_a_folder_is_found(tmp_path: Path) -> None:
 
     own, other = sleeping(tmp_path / "own"), sleeping(tmp_path / "own-2")
     try:
+        while not Path(f"/proc/{own.pid}/environ").read_bytes():
+            time.sleep(0.01)  # while a program is loaded, it has no environment
         assert started_in(tmp_path / "own") == [own.pid]
         assert started_in(tmp_path) == []
     finally:
