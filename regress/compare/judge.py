@@ -39,7 +39,16 @@ from regress.model import (
 from regress.stats.modes import Modes, jumps, two_modes
 from regress.stats.serial import follows
 from regress.stats.summary import summarize
-from regress.stats.ttests import error_with, holm, min_detectable, pair_spread, paired, smallest_significant, welch
+from regress.stats.ttests import (
+    Welch,
+    error_with,
+    holm,
+    min_detectable,
+    pair_spread,
+    paired,
+    smallest_significant,
+    welch,
+)
 
 SEVERAL_THREADS_FROM = 0.25
 """A change of what several threads work for is claimed from here up: two sides of one code have been seen 12 % apart in each
@@ -223,6 +232,15 @@ def _tested(subject: Subject, draft: Draft, base: tuple[float, ...], head: tuple
     draft = _moded(draft, two_modes(base, head), result.ratio)
     if draft.comparison.gates and (alike := follows(base, head)) is not None:
         draft = draft.noted(drifting(alike))
+    test = _test(result, sides)
+    if test is None:
+        single = [f"the {side}" for side, values in (("base", base), ("head", head)) if len(values) < 2]
+        return draft.settled(Verdict.UNDECIDED, f"n = 1 on {' and '.join(single)}", ratio=result.ratio)
+    return replace(draft, test=test)
+
+
+def _test(result: Welch, sides: tuple[Summary, Summary], pairs: Pairs | None = None) -> Test | None:
+    """What the rule decides by; None if there were too few values for a test."""
     if (
         result.low is None
         or result.high is None
@@ -230,10 +248,8 @@ def _tested(subject: Subject, draft: Draft, base: tuple[float, ...], head: tuple
         or result.df is None
         or result.standard_error is None
     ):
-        single = [f"the {side}" for side, values in (("base", base), ("head", head)) if len(values) < 2]
-        return draft.settled(Verdict.UNDECIDED, f"n = 1 on {' and '.join(single)}", ratio=result.ratio)
-    test = Test(result.ratio, result.low, result.high, result.p, result.df, result.standard_error, *sides)
-    return replace(draft, test=test)
+        return None
+    return Test(result.ratio, result.low, result.high, result.p, result.df, result.standard_error, *sides, pairs)
 
 
 def _step(subject: Subject, metric: Metric, values: Iterable[float]) -> float:
@@ -269,16 +285,10 @@ def _paired(
         draft = draft.noted(drifting(alike))
     if (apart := jumps(differences)) is not None and draft.rule.large(math.exp(apart)):
         draft = draft.noted(f"bimodal: pairs differ by nothing, or by {100 * math.expm1(apart):.2g} % either way")
-    if (
-        result.low is None
-        or result.high is None
-        or result.p is None
-        or result.df is None
-        or result.standard_error is None
-    ):
+    test = _test(result, sides, pairs)
+    if test is None:
         what = "one pair only" if all(pair.common for pair in against) else "all pairs come from one origin"
         return draft.settled(Verdict.UNDECIDED, what, ratio=result.ratio)
-    test = Test(result.ratio, result.low, result.high, result.p, result.df, result.standard_error, *sides, pairs)
     return replace(draft, test=test)
 
 

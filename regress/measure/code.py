@@ -109,10 +109,8 @@ class Code:
         if len(parts) < 2 or parts[0] != self._package:
             return None
         stem = os.path.join(*parts[1:])
-        candidates = (candidate for candidate in (f"{stem}.py", os.path.join(stem, "__init__.py")))
-        return next(
-            (candidate for candidate in candidates if os.path.isfile(os.path.join(self._folder, candidate))), None
-        )
+        paths = (f"{stem}.py", os.path.join(stem, "__init__.py"))
+        return next((path for path in paths if os.path.isfile(os.path.join(self._folder, path))), None)
 
     def _module(self, path: str) -> Optional[_Module]:
         if path not in self._modules:

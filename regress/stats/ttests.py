@@ -69,16 +69,7 @@ def welch(base: Sequence[float], head: Sequence[float], confidence: float = 0.95
     if 0 < squared < math.inf:
         # Shares instead of the squares of the textbook's formula: tiny variances would underflow.
         df = 1 / ((base_error / squared) ** 2 / (len(base) - 1) + (head_error / squared) ** 2 / (len(head) - 1))
-    half = critical_t(df, 1 - confidence) * error
-    return Welch(
-        ratio=exp_or_inf(difference),
-        low=exp_or_inf(difference - half),
-        high=exp_or_inf(difference + half),
-        p=_p_of(difference, error, df),
-        df=df,
-        standard_error=error,
-        noise=smallest_significant(error, df, 1 - confidence),
-    )
+    return _tested(difference, error, df, confidence)
 
 
 def smallest_significant(standard_error: float, df: float, alpha: float) -> float:
@@ -114,6 +105,20 @@ def _mean_and_squared_error(values: Sequence[float], step: float) -> tuple[float
     mean, variance = mean_and_variance([math.log(value) for value in values])
     relative_step = step * exp_or_inf(-mean) if step else 0.0
     return mean, max(variance, relative_step * relative_step / 12) / len(values)
+
+
+def _tested(difference: float, error: float, df: float, confidence: float) -> Welch:
+    """The t test of a difference of logarithms with this standard error."""
+    half = critical_t(df, 1 - confidence) * error
+    return Welch(
+        ratio=exp_or_inf(difference),
+        low=exp_or_inf(difference - half),
+        high=exp_or_inf(difference + half),
+        p=_p_of(difference, error, df),
+        df=df,
+        standard_error=error,
+        noise=smallest_significant(error, df, 1 - confidence),
+    )
 
 
 def _p_of(difference: float, error: float, df: float) -> float:
@@ -153,16 +158,7 @@ def paired(differences: Sequence[float], confidence: float = 0.95) -> Welch:
     # What was trimmed counts as the outermost that was not.
     _, variance = mean_and_variance([min(max(difference, kept[0]), kept[-1]) for difference in ordered])
     error, df = math.sqrt(variance * count) / len(kept), float(len(kept) - 1)
-    half = critical_t(df, 1 - confidence) * error
-    return Welch(
-        ratio=exp_or_inf(mean),
-        low=exp_or_inf(mean - half),
-        high=exp_or_inf(mean + half),
-        p=_p_of(mean, error, df),
-        df=df,
-        standard_error=error,
-        noise=smallest_significant(error, df, 1 - confidence),
-    )
+    return _tested(mean, error, df, confidence)
 
 
 def pair_spread(differences: Sequence[float]) -> float:
