@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from regress.cluster.engine import Gone, Place, Queued, script
-from regress.cluster.runs import Run, read, write
+from regress.cluster.runs import Run
+from regress.history.kept import read, write
 from regress.model import Cluster, Kind
 
 

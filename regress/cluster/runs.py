@@ -24,17 +24,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import Any, TypeVar
-
-import msgspec.json
 
 from regress.cluster.plan import Costs, Plan, Task
 from regress.errors import StoreError
 from regress.history.disk import explained
+from regress.history.kept import read, write
 from regress.history.memory import Claim
 from regress.model import Kind
 
-T = TypeVar("T")
 STALE_S = 120.0
 """A driver on another host that has not written for that long is taken for dead."""
 
@@ -255,29 +252,3 @@ def _lives(driver: Driver, path: Path) -> bool:
     except PermissionError:
         pass
     return True
-
-
-# -- files ---------------------------------------------------------------------------------------------------------------
-
-
-def read(path: Path, kind: type[T]) -> T | None:
-    """What the file holds; None if there is none, or another format."""
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=kind)
-    except (FileNotFoundError, msgspec.DecodeError):
-        return None
-
-
-def write(path: Path, value: Any) -> None:
-    """Make the file hold that: a reader finds it whole, or not at all. Raises StoreError."""
-    data = msgspec.json.format(msgspec.json.encode(value), indent=1)
-    with explained(path):
-        fresh = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-        try:
-            with fresh.open("wb") as file:
-                file.write(data + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-            fresh.replace(path)
-        finally:
-            fresh.unlink(missing_ok=True)

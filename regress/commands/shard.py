@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from regress.cluster.plan import GROUP, Task
-from regress.cluster.runs import Attempt, End, Run, read, write
+from regress.cluster.runs import Attempt, End, Run
 from regress.commands.sweep.choosing import Asked, choose
 from regress.commands.sweep.confirming import keep_stood, pair
 from regress.commands.sweep.measuring import Sweep
@@ -16,6 +16,7 @@ from regress.config import kinds_of
 from regress.errors import Exit, NothingMeasured, RegressError
 from regress.git import checkout
 from regress.history import confirmed_between
+from regress.history.kept import read, write
 from regress.history.merging import SAME_MACHINE
 from regress.run.execute import Watcher
 from regress.session import Request, Session

@@ -1,22 +1,24 @@
-"""Small files of the cache: what this machine remembers of what it did, for the next time.
+"""Small files that commands keep for the next time. What cannot be read, or has not the type that it should have, counts as
+not there: it is measured, or seen, again.
 
-    {"format": FORMAT, NAME: {KEY: …}}
-
-What cannot be read, or has not the type that it should have, counts as not there: it is measured, or seen, again.
+    {"format": FORMAT, NAME: {KEY: …}}        a StateFile of the cache, which several processes change with its folder locked
+    {…} or […]                                one value, which one process writes: `read` and `write` lock nothing
 """
 
 from __future__ import annotations
 
 import json
+import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Generic, TypeVar, get_args, get_origin
 
-import msgspec
+import msgspec.json
 
 from regress.files import read_bytes
-from regress.history.disk import locked, replace_file
+from regress.history.disk import explained, locked, replace_file
 from regress.history.json_text import loads
 
 TIMEOUT_S = 10.0
@@ -60,3 +62,26 @@ def _converted(data: Any, kind: Any) -> Any:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError:
         return None
+
+
+def read(path: Path, kind: type[T]) -> T | None:
+    """What the file holds; None if there is none, or another format."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return None
+
+
+def write(path: Path, value: Any) -> None:
+    """Make the file hold that: a reader finds it whole, or not at all. Raises StoreError."""
+    data = msgspec.json.format(msgspec.json.encode(value), indent=1)
+    with explained(path):
+        fresh = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+        try:
+            with fresh.open("wb") as file:
+                file.write(data + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+            fresh.replace(path)
+        finally:
+            fresh.unlink(missing_ok=True)

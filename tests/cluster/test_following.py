@@ -14,12 +14,12 @@ import pytest
 
 from regress.cluster.engine import Attached, Gone, Place, Queued, Refused
 from regress.cluster.plan import Plan, Task
-from regress.cluster.runs import Attempt, Driver, End, Run, create, find, write
+from regress.cluster.runs import Attempt, Driver, End, Run, create, find
 from regress.commands.sweep import following
 from regress.commands.sweep.done import FILE, Done, Suite, Tried
 from regress.commands.sweep.following import Followed, alone, follow
 from regress.history import Store
-from regress.history.kept import StateFile
+from regress.history.kept import StateFile, write
 from regress.model import Case, Kind
 from regress.session import Request, Session
 from tests.conftest import Project

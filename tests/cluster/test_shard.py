@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from regress.cluster.plan import GROUP, Plan, Task
-from regress.cluster.runs import Attempt, End, Run, costs_of, create, read, write
+from regress.cluster.runs import Attempt, End, Run, costs_of, create
 from regress.commands.shard import require_alike, shard
 from regress.errors import NothingMeasured, RegressError, StoreError
 from regress.git import publish
 from regress.history import Store
+from regress.history.kept import read, write
 from regress.model import Kind
 from regress.session import Request, Session
 from tests.cluster.test_following import Place_, Told, place
@@ -59,7 +60,7 @@ def test_a_shared_disk_that_fills_up_ends_the_attempt_and_names_what_it_could_no
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("regress.commands.shard._measured", lambda *_: End(0))
-    monkeypatch.setattr("regress.cluster.runs.os.fsync", full)
+    monkeypatch.setattr("regress.history.kept.os.fsync", full)
     monkeypatch.setattr(Run, "begin", lambda run, kind, number, job: Attempt(0, run.folder / kind, None, None))
     with pytest.raises(StoreError) as raised:
         shard(place.run.folder, "h100", 0, Told())

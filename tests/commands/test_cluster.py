@@ -16,11 +16,12 @@ import pytest
 
 from regress.cluster.engine import Attached, Gone, Place, Queued, Refused
 from regress.cluster.plan import Plan, Task
-from regress.cluster.runs import End, Run, write
+from regress.cluster.runs import End, Run
 from regress.commands.away import there
 from regress.commands.sweep.choosing import Asked, Chosen, choose
 from regress.commands.sweep.cluster import On
 from regress.history import Store
+from regress.history.kept import write
 from regress.model import Kind
 from regress.run.execute import Watcher
 from tests.commands.test_check import document

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from regress.cluster.engine import Engine, engine_of, placed
 from regress.cluster.plan import MOST_TASKS, Plan, Task, tasks_of
-from regress.cluster.runs import Run, costs_of, create, find, read, write
+from regress.cluster.runs import Run, costs_of, create, find
 from regress.commands.away import in_this_folder, waited
 from regress.commands.sweep import opened, words_of
 from regress.commands.sweep.cards import anchors
@@ -32,6 +32,7 @@ from regress.config import cache_dir, kinds_of, written_folders
 from regress.errors import ConfigError, Exit, NothingMeasured, ranked
 from regress.git import publish
 from regress.history import Store
+from regress.history.kept import read, write
 from regress.history.merging import SAME_MACHINE
 from regress.model import Cluster, Kind, Report
 from regress.run.execute import Watcher

@@ -11,11 +11,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from regress.cluster.engine import Engine, Place, Queued, Refused
-from regress.cluster.runs import End, Run, Submitted, Taken, read
+from regress.cluster.runs import End, Run, Submitted, Taken
 from regress.cluster.states import DEATHS_OF_A_NODE, TRIES, TaskState, state_of
 from regress.commands.sweep.done import Done, Suite
 from regress.commands.sweep.marks import Mark
 from regress.history import Merging, add_confirmed
+from regress.history.kept import read
 from regress.model import Kind
 from regress.run.execute import Watcher
 from regress.session import Session

@@ -13,9 +13,8 @@ import hashlib
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from regress.cluster.runs import read, write
 from regress.commands.sweep.choosing import Asked
-from regress.history.kept import StateFile
+from regress.history.kept import StateFile, read, write
 from regress.model import Breakage, Changed
 from regress.session import Session
 from regress.trends.events import Events
