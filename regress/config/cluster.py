@@ -38,7 +38,7 @@ def kinds_of(cluster: Cluster, words: str) -> list[Kind]:
     names = list(cluster.kinds) if words == "all" else [name.strip() for name in words.split(",")]
     for name in names or [words]:
         if name not in cluster.kinds:
-            known = f"there are {', '.join(cluster.kinds)}" if cluster.kinds else "the configuration has no kinds"
+            known = f"the kinds are: {', '.join(cluster.kinds)}" if cluster.kinds else "the configuration has no kinds"
             fix = 'add it to "kinds" of "cluster" under "regress" in asv.conf.json'
             raise ConfigError(f"there is no kind of nodes {name!r}", why=known, fix=fix)
     return [cluster.kinds[name] for name in dict.fromkeys(names)]

@@ -213,7 +213,7 @@ def test_two_kinds_are_too_many_for_one_command(project: Callable[..., Project])
     result = p.regress("run", "--on", "all")
     assert (result.code, "this command is one job" in result.err) == (2, True)
     result = p.regress("run", "--on", "b200")
-    assert (result.code, "there are h100, a100" in result.err) == (2, True)
+    assert (result.code, "the kinds are: h100, a100" in result.err) == (2, True)
 
 
 def test_without_a_cluster_the_kinds_are_what_lacks(project: Callable[..., Project]) -> None:
@@ -335,3 +335,26 @@ def test_what_a_driver_reports_at_ctrl_c_is_not_new_to_the_next_one(
         first = instantly()
     assert (first.code, fresh(first)) == (130, [True])
     assert fresh(instantly()) == [False]
+
+
+def one_each(lacking: Sequence[str], anchor: str, *_: object) -> list[Task]:
+    others = [sha for sha in lacking if sha != anchor]
+    return [Task(number, (sha, anchor), anchor) for number, sha in enumerate(others)]
+
+
+def test_what_is_more_than_one_run_has_is_for_the_next(
+    project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("regress.commands.sweep.cluster.MOST_TASKS", 1)
+    p, shas = local(project, [50e-6] * 4, h100=KIND)
+    monkeypatch.setattr("regress.commands.sweep.cluster.tasks_of", one_each)
+    left, nothing = (inside(p, "sweep", "ALL", "--on", "h100", "--format", "json") for _ in range(2))
+    said = [
+        [warning for warning in document(result)["warnings"] if "than one run has" in warning]
+        for result in (left, nothing)
+    ]
+    assert said == [
+        ["h100: 2 more tasks than one run has; the same command submits what is left"],
+        ["h100: 1 more task than one run has; the same command submits what is left"],
+    ]
+    assert sum(sha in rounds_of(p, "h100") for sha in shas) == 3, "two commits and the anchor"
