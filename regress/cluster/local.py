@@ -24,7 +24,7 @@ class Local:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._waiting: list[tuple[Kind, int, str]] = []
-        self._children: list[subprocess.Popen[bytes]] = []
+        self._children: list[int] = []
 
     def submit(self, run: Run, kind: Kind, tasks: Sequence[int], exclude: Sequence[str] = ()) -> str:
         job = f"local-{time.time_ns()}"
@@ -60,8 +60,8 @@ class Local:
 
     def _fill(self, run: Run) -> None:
         """Start what waits, as far as there are slots."""
-        for child in self._children:
-            child.poll()  # a dead one that nobody has asked for still has its number
+        # A dead one that nobody has asked for still has its number.
+        self._children = [pid for pid in self._children if os.waitpid(pid, os.WNOHANG) == (0, 0)]
         for waiting in list(self._waiting):
             kind, task, job = waiting
             taken = {begun.slot for (name, _), begun in _alive(run).items() if name == kind.name}
@@ -70,18 +70,9 @@ class Local:
                 continue
             self._waiting.remove(waiting)
             variables = {**os.environ, "REGRESS_JOB": job, "REGRESS_SLOT": str(free[0])}
-            with run.log(kind.name, task).open("ab") as log:
-                child = subprocess.Popen(
-                    ["/bin/bash", str(run.folder / kind.name / "job.sh"), str(task)],
-                    cwd=run.folder,
-                    env=variables,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    start_new_session=True,  # Ctrl-C is for the driver
-                )
-            self._children.append(child)
-            write(_file(run, kind.name, task), _Begun(job, child.pid, _started(child.pid), free[0]))
+            pid = _spawn(run.folder, run.folder / kind.name / "job.sh", str(task), variables, run.log(kind.name, task))
+            self._children.append(pid)
+            write(_file(run, kind.name, task), _Begun(job, pid, _started(pid), free[0]))
 
 
 class _Process:
@@ -104,6 +95,21 @@ class _Process:
     def _signal(self, number: int) -> None:
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, number)
+
+
+def _spawn(folder: Path, job: Path, task: str, variables: Mapping[str, str], log: Path) -> int:
+    """Start the job's script in that folder: the number of its process.
+
+    Not subprocess.Popen: that is an object which must outlive the process, and the process may outlive this driver. A session
+    of its own, since Ctrl-C is for the driver; signals as a shell expects them, where Python ignores some."""
+    words = ["/bin/bash", "-c", 'cd "$0" && exec /bin/bash "$@"', str(folder), str(job), task]
+    files = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666),
+        (os.POSIX_SPAWN_DUP2, 1, 2),
+    ]
+    ignored = [signal.SIGPIPE, signal.SIGXFSZ]
+    return os.posix_spawn(words[0], words, variables, file_actions=files, setsid=True, setsigdef=ignored)
 
 
 @dataclass(frozen=True)
