@@ -11,7 +11,11 @@ forks         processes that fork others
 starting      what a process of a side is given and told
 ranks         several that visit a case together, as if they were one
 processes     chooses the process of a side: a fresh one, or a fork if that works
-visits        the requests to such processes: the suite, caches, cases
+deadline      when measuring has to end
+replies       what a process answers to tasks
+groups        processes of all sides that take windows of the host's clock in turn
+questions     what processes are asked beside visits: the suite, caches, ceilings, profiles
+visits        visits to cases
 programs      programs of the suite that measure by themselves
 nvml          NVML, for the driver's side
 gpus          the GPUs that were named, and the processors of each

@@ -66,7 +66,7 @@ def execute(job: Job, sink: Sink, watcher: Watcher, steps: Steps | None = None) 
         measured.facts.update(lane.processes.first_facts)
     measured.warnings += dict.fromkeys(text for lane in lanes.all for text in lane.processes.warnings)
     measured.warnings += plan.nothing_imported(
-        [lane.visits.imported for lane in lanes.all],
+        [lane.processes.imported for lane in lanes.all],
         {side.side.name: f"{side.side.name} {side.side.label}" for side in job.sides if not side.environment.installs},
     )
     clock = OverheadClock()
@@ -145,11 +145,11 @@ class _Execution:
             self._setup_caches(lane, side, [case for case in own if case in proposals])
             self._setup_caches(lane, side, own, until_s)
             tasks = [self._task(lane, case, side) for case in own if self._can_be_visited(lane, case, name)]
-            asked = {Case(task.name, tuple(task.params)) for task in tasks} & proposals.keys()
+            asked = {Case.of(task) for task in tasks} & proposals.keys()
             with contextlib.closing(lane.visit(side, tasks, benchmarks, turns)) as replies:
                 for task, reply in replies:
                     assert isinstance(reply, Proposal)
-                    case = Case(task.name, tuple(task.params))
+                    case = Case.of(task)
                     proposals.setdefault(case, {})[name] = reply
                     self._proposed(lane, case, name, reply)
                     asked.discard(case)
@@ -207,7 +207,7 @@ class _Execution:
             return
         why = plan.parted(alike.values(), plan.free_memory())
         if why:
-            lane.visits.parted[case.name, case.params] = why
+            lane.visits.parted[case] = why
         else:
             self._in_turn.add((lane, case))
 
@@ -324,25 +324,25 @@ class _Execution:
         groups: dict[Case, list[Task]] = {}
         for tasks in due.values():
             for task in tasks:
-                case = Case(task.name, tuple(task.params))
-                parted = (case.name, case.params) in lane.visits.parted
+                case = Case.of(task)
+                parted = case in lane.visits.parted
                 if (lane, case) in self._in_turn and not parted and turns.beside(task, lane.gpus) == 1:
                     groups.setdefault(case, []).append(task)
         return [tasks for tasks in groups.values() if len(tasks) > 1 and len({task.protocol for task in tasks}) == 1]
 
     def _arrived(self, lane: Lane, task: Task, round: Round, where: str, turns: Turns) -> None:
-        why = lane.visits.parted.get((task.name, tuple(task.params)))
+        why = lane.visits.parted.get(Case.of(task))
         if why is not None and round.failure is None:
             round = replace(round, flags=[*round.flags, f"not in turn with the other side: {why}"])
         with self._lock:
             self._keep(lane, homes.beside_others(self._with_counters(round), turns.beside(task, lane.gpus)))
-            self._watcher.advance(f"{where}: {Case(task.name, tuple(task.params))}")
+            self._watcher.advance(f"{where}: {Case.of(task)}")
 
     def _with_counters(self, round: Round) -> Round:
         """The first round with values takes along what was counted in the unmeasured visit of its side."""
         if not round.values:
             return round
-        counted = self._counters.pop((round.side, Case(round.name, tuple(round.params))), {})
+        counted = self._counters.pop((round.side, Case.of(round)), {})
         return replace(round, values={**round.values, **counted}) if counted else round
 
     def _worth(self, lane: Lane, case: Case, name: str, order: int) -> bool:
@@ -373,7 +373,7 @@ class _Execution:
     def _keep(self, lane: Lane, round: Round) -> None:
         with self._lock:
             if round.failure is not None:
-                key = round.side, Case(round.name, tuple(round.params))
+                key = round.side, Case.of(round)
                 self._failures[key] = self._failures.get(key, 0) + 1
             self._measured.rounds.append(round)
             self._sink(round, lane.processes.facts, self._measured.benchmarks[round.side][round.name])

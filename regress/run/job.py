@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 from typing import Protocol as Interface
 
 from regress.model import Batch, Benchmark, Case, Duration, Round, Settings, SuiteProblem
+from regress.run.deadline import ENDLESS, Deadline
 from regress.run.environments import Prepared
 from regress.run.gpus import Gpu, visible
 from regress.run.plan import Selection
@@ -112,7 +112,13 @@ class Job:
         """Starts processes that see these GPUs, or what the sides' variables show."""
         return Starter(self.suite, self.start_file, self.settings, self.own_suites, visible(gpus))
 
-    def visits(self, gpus: Sequence[Gpu] = (), end_s: float = math.inf, programs: Programs | None = None) -> Visits:
-        """Visits by such processes, until the monotonic clock says `end_s`; lanes have their `programs` in common."""
+    def processes(self, gpus: Sequence[Gpu] = ()) -> Processes:
+        """Processes that see these GPUs."""
+        return Processes(self.starter(gpus))
+
+    def visits(
+        self, gpus: Sequence[Gpu] = (), deadline: Deadline = ENDLESS, programs: Programs | None = None
+    ) -> Visits:
+        """Visits by such processes; lanes have their `programs` in common."""
         programs = programs or Programs(self.default_timeout_s)
-        return Visits(Processes(self.starter(gpus)), self.default_timeout_s, end_s, programs)
+        return Visits(self.processes(gpus), programs, self.default_timeout_s, deadline)

@@ -19,6 +19,7 @@ from typing import TypeVar
 from regress.measure.wire import Proposal, Suite, Task
 from regress.model import Benchmark, Failure, Round
 from regress.run import plan
+from regress.run.deadline import Deadline
 from regress.run.environments import Prepared
 from regress.run.gpus import Gpu
 from regress.run.job import Job
@@ -149,7 +150,7 @@ class Lanes:
     several GPUs and for the whole host, which are opened when they are asked for."""
 
     def __init__(self, job: Job, end_s: float) -> None:
-        self._job, self._end_s = job, end_s
+        self._job, self._deadline = job, Deadline(end_s)
         self._programs = Programs(job.default_timeout_s)
         self._opened: dict[tuple[tuple[Gpu, ...], tuple[str, ...], bool], Lane] = {}
         self.single = [self.of((gpu,), sides) for gpus, sides in job.parts() for gpu in gpus] or [
@@ -165,7 +166,7 @@ class Lanes:
         key = tuple(gpus), tuple(side.side.name for side in sides), whole_host
         if key not in self._opened:
             cpus = frozenset[int]() if whole_host else frozenset[int]().union(*(gpu.cpus for gpu in gpus))
-            visits = self._job.visits(gpus, self._end_s, self._programs)
+            visits = self._job.visits(gpus, self._deadline, self._programs)
             self._opened[key] = Lane(visits, sides, tuple(gpus), cpus, others=self._opened.values())
         return self._opened[key]
 

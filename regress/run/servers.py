@@ -28,6 +28,7 @@ from regress.measure.wire import (
     encode,
     from_json,
 )
+from regress.model import Failure
 from regress.run.interrupts import Interrupt, Reaper
 
 START_TIMEOUT_S = 120.0
@@ -56,6 +57,11 @@ class Died(Exception):
         else:
             how = f"ended without a result (exit code {self.returncode})"
         return self._who + how + self._others
+
+    @property
+    def failure(self) -> Failure:
+        """That of what the worker was to do."""
+        return Failure("signal" if self.returncode < 0 else "error", self.reason, detail=self.log)
 
     @property
     def last_line(self) -> str:

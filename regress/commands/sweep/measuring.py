@@ -135,7 +135,7 @@ class Sweep:
         visits = job.visits()
         try:
             suite = visits.discover([prepared])[prepared.side.name]
-            python = visits.interpreters[prepared.side.name]
+            python = visits.processes.python_of(prepared)
         finally:
             visits.close()
         self.problems, told = apart(suite.problems, job.selection, suite.benchmarks, job.suite)
