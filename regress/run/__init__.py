@@ -25,6 +25,7 @@ selecting     the cases of the suites that a job measures
 placement     the lane of each case, and which lanes are at work at the same time
 turns         what is measured alone meanwhile
 job           what to measure, and the result
+trials        the unmeasured visits: which cases can be measured, and by which protocol
 watched       an external tool that runs a program
 execute       rounds of all sides, as they arrive
 """

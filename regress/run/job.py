@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -58,6 +60,39 @@ class JobResult:
 
     def of(self, side: str) -> list[Round]:
         return [round for round in self.rounds if round.side == side]
+
+
+class Arrivals:
+    """Takes what the lanes of a job send, which are at work at once: it goes to the sink the moment it arrives."""
+
+    def __init__(self, measured: JobResult, sink: Sink, watcher: Watcher) -> None:
+        self.measured, self._sink, self._watcher = measured, sink, watcher
+        self._lock = threading.Lock()
+        self._failures: Counter[tuple[str, Case]] = Counter()
+
+    def keep(self, round: Round, facts: Mapping[str, Any]) -> None:
+        """A round, and the facts of its process."""
+        with self._lock:
+            if round.failure is not None:
+                self._failures[round.side, Case.of(round)] += 1
+            self.measured.rounds.append(round)
+            self._sink(round, facts, self.measured.benchmarks[round.side][round.name])
+
+    def failures(self, side: str, case: Case) -> int:
+        """How many rounds of the case have failed on that side."""
+        return self._failures[side, case]
+
+    def visited(self, case: Case, seconds: float) -> None:
+        """An unmeasured visit to the case, which took so long."""
+        with self._lock:
+            self.measured.costs[case] = self.measured.costs.get(case, 0.0) + seconds
+
+    def start(self, total: int, title: str) -> None:
+        self._watcher.start(total, title)
+
+    def advance(self, text: str, steps: int = 1) -> None:
+        with self._lock:
+            self._watcher.advance(text, steps)
 
 
 class Steps(Interface):
