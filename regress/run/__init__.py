@@ -26,6 +26,7 @@ placement     the lane of each case, and which lanes are at work at the same tim
 turns         what is measured alone meanwhile
 job           what to measure, and the result
 trials        the unmeasured visits: which cases can be measured, and by which protocol
+ending        programs in a session of their own: waited for, and ended with all that they have started
 watched       an external tool that runs a program
 execute       rounds of all sides, as they arrive
 """

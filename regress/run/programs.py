@@ -26,9 +26,9 @@ from regress.measure.wire import Program, Proposal, Suite, Task
 from regress.model import PROGRAM, Benchmark, Failure, Protocol, Round, SuiteProblem
 from regress.run import plan
 from regress.run.deadline import Deadline
+from regress.run.ending import ended
 from regress.run.environments import Prepared
 from regress.run.servers import LOG_TAIL_BYTES, Died
-from regress.run.shell import ended
 from regress.run.starting import Starter
 from regress.text.wording import reason
 
