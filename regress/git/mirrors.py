@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from regress.errors import RegressError
-from regress.files import lock
+from regress.files import lock, made_at_once
 from regress.git.repository import Repository, open_repository
 from regress.git.running import attempt, git_error, output
 from regress.text.wording import reason
@@ -24,19 +24,14 @@ def publish(repository: Repository, sha: str, mirror: Path, name: str) -> None:
     """Bring the copy up to what the repository has, and have it keep that commit under a name."""
     if not mirror.is_dir():
         try:
-            mirror.parent.mkdir(parents=True, exist_ok=True)
-            fresh = Path(tempfile.mkdtemp(prefix=".mirror-", dir=mirror.parent))
+            with made_at_once(mirror) as fresh:
+                fresh.chmod(0o755)
+                output(fresh, "init", "--quiet", "--bare")
+                output(fresh, "config", "gc.auto", "0")
         except OSError as error:
             why = reason(error)
             fix = 'set "shared" of "cluster" to a folder that you can write and all nodes see'
             raise RegressError(f"cannot make {mirror.parent}", why=why, fix=fix) from error
-        fresh.chmod(0o755)
-        output(fresh, "init", "--quiet", "--bare")
-        output(fresh, "config", "gc.auto", "0")
-        try:
-            fresh.rename(mirror)
-        except OSError:  # another process was first
-            shutil.rmtree(fresh, ignore_errors=True)
     pushed = [f"+{refs}/*:{refs}/*" for refs in _REFS]
     status, _, err = attempt(
         repository.root, "push", "--quiet", "--force", str(mirror), *pushed, f"{sha}:refs/regress/{name}"
