@@ -55,7 +55,7 @@ def checkout(mirror: Path, sha: str, scratch: Path) -> tuple[Repository, Path]:
         else:
             output(clone, "fetch", "--quiet", "--prune", "--force", str(mirror), _MIRRORED)
     repository = open_repository(clone)
-    return repository, repository.worktree(repository.resolve(sha), scratch / "trees")
+    return repository, repository.worktrees.get(repository.resolve(sha), scratch / "trees")
 
 
 def _borrows(clone: Path, mirror: Path) -> bool:

@@ -121,7 +121,7 @@ class Session(Project):
         tree = side.tree
         if not (tree / ".git").exists():
             folder = suite.relative_to(root)
-            tree = self.repository.worktree(
+            tree = self.repository.worktrees.get(
                 side.side.commit,
                 self.cache / "worktrees",
                 lambda tree, name: Path(name).is_relative_to(folder) or folder.is_relative_to(name),

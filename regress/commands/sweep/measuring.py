@@ -209,7 +209,7 @@ class Sweep:
             commit for commit in self._chosen.line if commit.sha in self._recorded and commit.sha not in self._lacking
         ]
         older = [commit for commit in before if self._place[commit.sha] < self._place[newest.sha]]
-        tags = self._session.repository.releases_in(self._chosen.line)
+        tags = self._session.repository.releases.of(self._chosen.line)
         releases = [commit for commit in before if commit.sha in tags]
         whole = self._lacking[newest.sha] == dict.fromkeys(self.cases, self.rounds)
         new = whole and not self.measured and bool(older) and older[-1] == before[-1]
