@@ -68,7 +68,7 @@ def read(path: Path, kind: type[T]) -> T | None:
     """What the file holds; None if there is none, or another format."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
-    except (FileNotFoundError, msgspec.DecodeError):
+    except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError):
         return None
 
 

@@ -15,17 +15,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import replace
 
 from regress.commands.sweep.bisecting import Bisected, bisect_new
 from regress.commands.sweep.choosing import ALL, NEW, TAGS, Asked, Chosen, choose
 from regress.commands.sweep.confirming import Confirmed, confirm, tentative
-from regress.commands.sweep.marks import Mark, Untold
+from regress.commands.sweep.marks import Mark, Reported, Untold
 from regress.commands.sweep.measuring import Sweep
 from regress.commands.sweep.reporting import nothing, report_of, standing
 from regress.errors import NothingMeasured, RegressError
-from regress.model import Report
 from regress.run.execute import Watcher
 from regress.session import Request, Session
 from regress.text.wording import counted
@@ -35,7 +33,7 @@ from regress.units import format_duration
 
 def sweep(
     request: Request, asked: Asked, watcher: Watcher, *, budget_s: float = math.inf, bisects: bool = False
-) -> tuple[Report, Callable[[], None]]:
+) -> Reported:
     """Measure and record the commits that were asked for and are not measured yet, until all are or the budget ends; with
     `bisects` spend what is left of it on new events that several commits may be to blame for.
 
@@ -44,6 +42,15 @@ def sweep(
     """
     start = time.monotonic()
     session = opened(request)
+    untold = Untold(session, session.machine.name, asked)
+    return untold.alone(watcher.note, lambda: _swept(session, asked, watcher, untold, start, budget_s, bisects))
+
+
+def _swept(
+    session: Session, asked: Asked, watcher: Watcher, untold: Untold, start: float, budget_s: float, bisects: bool
+) -> Reported:
+    """The sweep that no other process is at."""
+    request = session.request
     if asked.word in (NEW, ALL, TAGS):
         session.repository.fetch()
     recorded = session.recorded(session.machine.name)
@@ -56,7 +63,7 @@ def sweep(
         mark.write(chosen.after)
     end_s = start + budget_s
     run = Sweep(session, chosen, watcher, recorded, asked.environment, asked.retry, end_s=end_s)
-    now, untold = events_in(session, chosen.histories, run.names, session.machine.name), Untold(session, asked)
+    now = events_in(session, chosen.histories, run.names, session.machine.name)
     before = untold.read()
     unsure = run.several and tentative(now.changes)  # of a sweep whose budget ended before they were measured in turn
     if not run.left and not run.failed and not unsure and before is None:
