@@ -316,8 +316,13 @@ class Repository:
         return self._worktrees.lacking(tree)
 
     def trim_worktrees(self, parent: Path, count: int) -> list[Path]:
-        """Remove the worktrees under `parent` but the `count` that were asked for last, and those that a process is using."""
+        """Remove the worktrees under `parent` but the `count` that were asked for last, and those that a process is using, this
+        one too."""
         return self._worktrees.trim(parent, count)
+
+    def release_worktrees(self) -> None:
+        """No worktree is in use any more that was asked for here."""
+        self._worktrees.release()
 
     def snapshot(self, ignore: Sequence[Path] = ()) -> str:
         """The working tree as a commit on top of HEAD that is on no branch: its sha, the same for the same content.

@@ -171,6 +171,7 @@ class Sweep:
             while time.monotonic() + slowest_s < self._end_s and (group := self._next_group()):
                 began = time.monotonic()
                 self._measure(group, {} if self.several else self._anchors(group))
+                self._session.repository.release_worktrees()
                 slowest_s = max(slowest_s, time.monotonic() - began)
                 if self.interrupted:
                     break
