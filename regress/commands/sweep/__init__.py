@@ -130,12 +130,16 @@ def _found(session: Session, chosen: Chosen, run: Sweep, before: Events) -> Even
 
 
 def words_of(request: Request, asked: Asked) -> list[str]:
-    """What asks for these commits and cases again."""
+    """What asks for these commits and cases again, measured in the same way."""
+    given = request.overrides
     named = (
         ("--since", asked.since),
         ("--steps", str(asked.steps) if asked.steps else None),
         ("--env", asked.environment or None),
-        ("--machine", request.overrides.get("machine")),
+        ("--machine", given.get("machine")),
+        ("--device", given.get("device")),
+        ("--rounds", str(given["sweep_rounds"]) if "sweep_rounds" in given else None),
+        ("--config", str(request.config_file) if request.config_file is not None else None),
         ("--gpus", ",".join(request.gpus)),
         ("--into", str(request.into) if request.into is not None else None),
     )
@@ -143,6 +147,7 @@ def words_of(request: Request, asked: Asked) -> list[str]:
         *asked.words,
         *(word for name, value in named if value for word in (name, value)),
         *([f"--{asked.only}"] if asked.only else []),
+        *(["--retry"] if asked.retry else []),
     ]
     words += [word for pattern in request.patterns for word in ("-b", pattern)]
     return words + [word for tag in request.tags for word in ("--tag", tag)]
