@@ -5,7 +5,9 @@ problems      which problems of the suite matter, and why nothing can be measure
 unmatched     names and patterns that match nothing
 ship          the folder with the measuring code that every worker runs
 environments  prepares a side: tree, build, interpreter, import path
+interrupts    what becomes of workers when the driver is stopped
 servers       a worker process and the pipes to it
+forks         processes that fork others
 ranks         several that visit a case together, as if they were one
 processes     chooses the process of a side: a fresh one, or a fork if that works
 visits        the requests to such processes: the suite, caches, cases

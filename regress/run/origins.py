@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from regress.measure.wire import Preload
 from regress.run.environments import Prepared
-from regress.run.servers import ForkServer
+from regress.run.forks import ForkServer
 
 WITH_ZYGOTE, WITHOUT = 2, 3
 """How many origins a run has."""

@@ -19,20 +19,11 @@ from regress.measure.wire import Suite as SuiteMessage
 from regress.model import Settings
 from regress.run import caches
 from regress.run.environments import Prepared
+from regress.run.forks import ForkServer
+from regress.run.interrupts import Interrupt, Reaper
 from regress.run.origins import WITH_ZYGOTE, WITHOUT, Common, Origin, common, own_variables
 from regress.run.ranks import Ranks
-from regress.run.servers import (
-    Died,
-    ForkServer,
-    GroupPlace,
-    Interrupt,
-    Reaper,
-    Server,
-    TimedOut,
-    discovered,
-    fresh,
-    seated,
-)
+from regress.run.servers import Died, GroupPlace, Server, TimedOut, discovered, fresh, seated
 from regress.text.wording import quoted
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from regress.measure.wire import Task
 from regress.model import Case
 from regress.run.gpus import Gpu
 from regress.run.homes import apart
-from regress.run.servers import Interrupt
+from regress.run.interrupts import Interrupt
 
 POLL_S = 0.2
 """How long a lane that waits for a turn may take to notice Ctrl-C."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from regress.run.servers import Reaper
+from regress.run.interrupts import Reaper
 from tests.conftest import Project
 
 CODE = "import regress_scripted as d\ndef work(): d.kernel('k', 50e-6)\n"
