@@ -47,7 +47,12 @@ def test_a_task_outlives_its_driver_and_the_next_one_ends_it(tmp_path: Path) -> 
 def test_a_run_is_there_once_all_is_that_belongs_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without what people knew before it all of the history would be new."""
     names: list[str] = []
-    monkeypatch.setattr("regress.cluster.runs.write", lambda path, value: (names.append(path.name), write(path, value)))
+
+    def written(path: Path, value: object) -> None:
+        names.append(path.name)
+        write(path, value)
+
+    monkeypatch.setattr("regress.cluster.runs.write", written)
     create(tmp_path, Plan("key", "", "", "asv.conf.json", {"h100": ()}), {"told.json": {}})
     assert names == ["told.json", "plan.json"]
 

@@ -5,6 +5,8 @@ choosing   which commits the words on the command line are about
 order      which of them are measured next
 done       what is measured already, and what cannot be
 measuring  group after group
+groups     which commits a group has, and what is measured again beside them
+building   the builds of a group, several at once
 cards      groups of several cards, and which commit all of them have in common
 confirming what was seen over several cards, measured in turn
 bisecting  the commits of what is new and may be due to several
