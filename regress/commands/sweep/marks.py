@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 
-from regress.files import lock
 from regress.history.disk import explained
-from regress.history.kept import StateFile, read, write
+from regress.history.kept import StateFile, one_at_a_time, read, write
 from regress.model import Breakage, Changed, Report
 from regress.session import Session
 from regress.trends.events import Events
@@ -74,15 +73,10 @@ class Untold:
 
     def alone(self, note: Callable[[str], None], command: Callable[[], Reported]) -> Reported:
         """What the command returns, and until people have its report no other process is at this request: both would report
-        the same, and the first to end would take away what the other has not reported. Where the cache has no locks nobody
-        waits."""
+        the same, and the first to end would take away what the other has not reported."""
+        words = "the same command is under way in another process; waiting until it ends"
         with ExitStack() as taken:
-            with suppress(OSError):  # `write` says what is wrong with the cache
-                self._path.parent.mkdir(parents=True, exist_ok=True)
-                file = taken.enter_context(self._path.with_suffix(".lock").open("a"))
-                if not lock(file.fileno(), wait=False):
-                    note("the same command is under way in another process; waiting until it ends")
-                    lock(file.fileno())
+            taken.enter_context(one_at_a_time(self._path.with_suffix(".lock"), lambda: note(words)))
             report, told = command()
             held = taken.pop_all()
 
