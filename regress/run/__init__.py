@@ -8,6 +8,7 @@ environments  prepares a side: tree, build, interpreter, import path
 interrupts    what becomes of workers when the driver is stopped
 servers       a worker process and the pipes to it
 forks         processes that fork others
+starting      what a process of a side is given and told
 ranks         several that visit a case together, as if they were one
 processes     chooses the process of a side: a fresh one, or a fork if that works
 visits        the requests to such processes: the suite, caches, cases

@@ -73,7 +73,7 @@ class Group:
         try:
             for number, side in enumerate(sides):
                 place = GroupPlace(number, pipes[number][0], self._hands)
-                server = self._ending.enter_context(processes.get(side, order=order, place=place))
+                server = self._ending.enter_context(processes.get(side, order, place))
                 self.servers[side.side.name] = server
         except BaseException:
             self._close_hands()

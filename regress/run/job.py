@@ -15,6 +15,7 @@ from regress.run.gpus import Gpu, visible
 from regress.run.plan import Selection
 from regress.run.processes import Processes
 from regress.run.programs import Programs
+from regress.run.starting import Starter
 from regress.run.visits import Visits
 
 
@@ -107,11 +108,11 @@ class Job:
             for gpu, names in zip(self.gpus, self.groups, strict=False)
         ]
 
-    def processes(self, gpus: Sequence[Gpu] = ()) -> Processes:
-        """Processes that see these GPUs, or what the sides' variables show."""
-        return Processes(self.suite, self.start_file, self.settings, self.own_suites, visible(gpus))
+    def starter(self, gpus: Sequence[Gpu] = ()) -> Starter:
+        """Starts processes that see these GPUs, or what the sides' variables show."""
+        return Starter(self.suite, self.start_file, self.settings, self.own_suites, visible(gpus))
 
     def visits(self, gpus: Sequence[Gpu] = (), end_s: float = math.inf, programs: Programs | None = None) -> Visits:
         """Visits by such processes, until the monotonic clock says `end_s`; lanes have their `programs` in common."""
         programs = programs or Programs(self.default_timeout_s)
-        return Visits(self.processes(gpus), self.default_timeout_s, end_s, programs)
+        return Visits(Processes(self.starter(gpus)), self.default_timeout_s, end_s, programs)

@@ -22,8 +22,9 @@ from regress.run import plan
 from regress.run.environments import Prepared
 from regress.run.gpus import Gpu
 from regress.run.job import Job
-from regress.run.processes import NotStarted, Processes
+from regress.run.processes import Processes
 from regress.run.programs import Programs
+from regress.run.starting import NotStarted
 from regress.run.turns import Turns
 from regress.run.visits import Visits
 
@@ -67,10 +68,10 @@ class Lane:
         self._attempt(lambda: self.processes.settle(self.suites, self.sides, self.device))
 
     def preload(self) -> None:
-        self._attempt(lambda: self.processes.preload(self.sides, self.device))
+        self._attempt(self.processes.preload)
 
     def begin_afresh(self) -> None:
-        self._attempt(lambda: self.processes.begin_afresh(self.sides, self.device))
+        self._attempt(self.processes.begin_afresh)
 
     def setup_cache(self, side: Prepared, benchmark: Benchmark, directory: Path) -> Failure | None:
         failed = self._attempt(lambda: self.visits.setup_cache(side, benchmark, directory))
@@ -212,7 +213,8 @@ def at_once(
         ended.put(threading.current_thread())
 
     threads = {
-        lane: threading.Thread(target=run, args=(lane,), name=f"lane {lane.processes.visible}") for lane in lanes
+        lane: threading.Thread(target=run, args=(lane,), name=f"lane {lane.processes.starter.visible}")
+        for lane in lanes
     }
     waiting, stopped = list(lanes), False
     while waiting or any(thread.is_alive() for thread in threads.values()):
@@ -228,7 +230,7 @@ def at_once(
             stopped = True
             waiting.clear()
             for lane in lanes:
-                lane.processes.interrupt.set()
+                lane.processes.starter.interrupt.set()
     if errors:  # perhaps of a thread that ended while another was joined
         raise errors[0]
 

@@ -101,11 +101,12 @@ class Visits:
             meanwhile()
             suites = {side.side.name: self._found(side, server) for side, server in zip(sides, servers, strict=True)}
             return {
-                side.side.name: self.programs.discovered(self.processes, side, suites[side.side.name]) for side in sides
+                side.side.name: self.programs.discovered(self.processes.starter, side, suites[side.side.name])
+                for side in sides
             }
 
     def _found(self, side: Prepared, server: Server) -> SuiteMessage:
-        timeout_s, where = self.processes.settings.discover_timeout_s, f"{side.side.name} {side.side.label}"
+        timeout_s, where = self.processes.starter.settings.discover_timeout_s, f"{side.side.name} {side.side.label}"
         self.interpreters[side.side.name] = str(server.opened.facts.get("python", "")) or "unknown"
         self._importers[side.side.name] = server.opened.facts
         try:
@@ -118,7 +119,7 @@ class Visits:
                 fix='fix the import, or raise "discover_timeout_s" under "regress" in asv.conf.json',
             ) from None
         except Died as died:
-            module = died.importing or self.processes.suite.name
+            module = died.importing or self.processes.starter.suite.name
             raise NothingMeasured(
                 f"the process that imports the suite died on {where}, in {module}: {died.reason}",
                 why=died.last_line or "it printed nothing",
@@ -200,15 +201,15 @@ class Visits:
         tasks = [task for task in tasks if not benchmarks[task.name].program]
         own = {task.name for task in tasks if plan.has_process_of_its_own(benchmarks[task.name])} | self._leaving
         together = sorted((task for task in tasks if task.name not in own), key=turns.alone)
-        with turns.working(self.processes.interrupt):
+        with turns.working(self.processes.starter.interrupt):
             yield from self._group(side, together, benchmarks, turns)
             for task in tasks:
                 if task.name in own:
                     # Its process is its own, and so is the turn: from the start, which is part of what is measured.
-                    with turns.taken(turns.alone(task), self.processes.interrupt):
+                    with turns.taken(turns.alone(task), self.processes.starter.interrupt):
                         yield from self._group(side, [task], benchmarks, Turns())
             for run in self.programs.apart(by_programs, benchmarks):
-                with turns.taken(any(map(turns.alone, run)), self.processes.interrupt):
+                with turns.taken(any(map(turns.alone, run)), self.processes.starter.interrupt):
                     yield from self._run_of_program(side, run)
 
     def _run_of_program(self, side: Prepared, tasks: Sequence[Task]) -> Iterator[tuple[Task, Proposal | Round]]:
@@ -216,7 +217,7 @@ class Visits:
         those of the process that imported the suite, and what the program says of the device."""
         name, processes = side.side.name, self.processes
         self.imported[name] = True  # it runs what the side has built
-        for task, reply in self.programs.visit(processes, side, tasks, self._within):
+        for task, reply in self.programs.visit(processes.starter, side, tasks, self._within):
             processes.facts = processes.facts or self._importers.get(name, {})
             if isinstance(reply, Round):
                 device = {key: reply.facts[key] for key in ("gpu",) if key in reply.facts}
@@ -261,18 +262,18 @@ class Visits:
             spent, done, order = Spent(), 0, left[0][0].order
             try:
                 with (
-                    turns.working(self.processes.interrupt),
+                    turns.working(self.processes.starter.interrupt),
                     Group(self.processes, sides, order, self._within) as group,
                 ):
                     for tasks in left:
-                        with turns.taken(turns.alone(tasks[0]), self.processes.interrupt):
+                        with turns.taken(turns.alone(tasks[0]), self.processes.starter.interrupt):
                             replies = self._in_turn(group, sides, tasks, references, spent)
                         done += 1
                         yield from zip(tasks, replies, strict=True)
                 self.overheads.append(spent.overhead(sum(map(len, left))))
             except (Parted, _GaveUp, TimedOut, Died) as error:
                 if isinstance(error, TimedOut):
-                    self.processes.release_locks()
+                    self.processes.starter.release_locks()
                 self._end_if_over()
                 if done == len(left):
                     return
@@ -347,7 +348,7 @@ class Visits:
             with self._process(side, benchmarks[tasks[0].name], tasks[0]) as server:
                 spent.pause()
                 for step in turns.steps(tasks):
-                    with turns.taken(step.alone, self.processes.interrupt):
+                    with turns.taken(step.alone, self.processes.starter.interrupt):
                         spent.resume()
                         server.send(Visit(list(step.tasks)))
                         for task in step.tasks:
@@ -363,7 +364,7 @@ class Visits:
             if ended.begun or not current:
                 yield tasks[current], plan.unanswered(tasks[current], ended.failure)
         except TimedOut as error:
-            self.processes.release_locks()
+            self.processes.starter.release_locks()
             self._end_if_over()
             if current < len(tasks):
                 late = f"took longer than {limits[current]:.3g} s" + (f": {error.where}" if error.where else "")
@@ -379,8 +380,8 @@ class Visits:
         # Whether a cold start works at all is seen in any process: a fresh one takes seconds to import a framework.
         alone = benchmark.metric in plan.ALONE and not (cold and first.protocol is None)
         if ranks > 1:
-            return self.processes.ranks(side, ranks, max(plan.gpus_of(benchmark)[0], 1), alone, first.order)
-        return self.processes.get(side, cold and alone, alone, first.order)
+            return self.processes.ranks(side, ranks, max(plan.gpus_of(benchmark)[0], 1), first.order, alone=alone)
+        return self.processes.get(side, first.order, alone=alone, cold=cold and alone)
 
     def _reply(
         self, side: Prepared, server: Server | Ranks, task: Task, timeout_s: float, spent: Spent

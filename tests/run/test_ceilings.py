@@ -19,6 +19,7 @@ from regress.run.ceilings import FILE, ceilings_of, known
 from regress.run.environments import Prepared
 from regress.run.processes import Processes
 from regress.run.ship import ship
+from regress.run.starting import Starter
 from regress.run.visits import Visits
 
 CARD = {"gpu_uuid": "GPU-1", "driver": "580.1"}
@@ -138,7 +139,7 @@ def test_a_worker_is_asked_and_one_that_dies_is_a_reason(tmp_path: Path) -> None
         if code:
             worker = start.parent / "_regress_measure" / "ceilings.py"
             worker.write_text(code)
-        visits = Visits(Processes(suite, start, Settings(device="fake")))
+        visits = Visits(Processes(Starter(suite, start, Settings(device="fake"))))
         try:
             limits = visits.ceilings(Prepared(side, tmp_path, sys.executable, (tmp_path,), dict(os.environ)))
         finally:

@@ -257,8 +257,8 @@ def test_sides_with_unlike_variables_have_origins_of_their_own(bench: Bench, mon
 def test_a_zygote_whose_forks_do_not_work_is_not_used(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     real = processes.Processes._tried
 
-    def tried(self: processes.Processes, side: object, origin: object, device: bool) -> str:
-        return "it hangs" if origin.zygote is not None else real(self, side, origin, device)  # type: ignore[attr-defined, arg-type]
+    def tried(self: processes.Processes, side: object, origin: object) -> str:
+        return "it hangs" if origin.zygote is not None else real(self, side, origin)  # type: ignore[attr-defined, arg-type]
 
     monkeypatch.setattr(processes.Processes, "_tried", tried)
     bench.write(WORK, base="FACTOR = 1.0", head="FACTOR = 1.0")
