@@ -206,8 +206,8 @@ def merge(folders: tuple[Path, ...], into: Path | None, **options: Any) -> None:
     with invoked(options) as (request, progress):
         from regress.commands.merge import merge as command
 
-        report = command(request({}), folders, progress, into)
-    finish(report, options)
+        report, told = command(request({}), folders, progress, into)
+    finish(report, options, told)
 
 
 @regress.command("import", short_help="Record the files of another suite.")

@@ -29,7 +29,7 @@ _OWN = "at-"
 class Worktrees:
     """The worktrees of the repository at `root` with this `git_dir` and `common_dir`.
 
-    Keep the object as long as a path that `get` returned is in use: it holds a lock on it.
+    Keep the object as long as a path that `get` returned is in use, or until `release`: it holds a lock on it.
     """
 
     def __init__(self, root: Path, git_dir: Path, common_dir: Path) -> None:
@@ -58,14 +58,17 @@ class Worktrees:
         self._held[tree] = lock
         return tree
 
+    def release(self) -> None:
+        """The paths that `get` returned are not in use any more."""
+        _close_all(self._held)
+
     def trim(self, parent: Path, count: int) -> list[Path]:
-        """Remove the worktrees under `parent` but the `count` that were asked for last, and those that a process is using."""
+        """Remove the worktrees under `parent` but the `count` that were asked for last, and those that a process is using, this
+        one too."""
         locks = sorted(_folder(parent).glob("*.lock"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
         trees = [tree for path in locks if (tree := path.with_suffix("")).exists()]
         removed = []
-        for tree in sorted(trees[count:]):
-            if tree in self._held:
-                os.close(self._held.pop(tree))
+        for tree in sorted(set(trees[count:]) - self._held.keys()):
             lock = os.open(_lock_path(tree), os.O_RDWR)
             try:
                 if take(lock, wait=False):  # alone; if not, it may have lost the shared one

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 
-from regress.compare.circumstances import is_bimodal
+from regress.compare.circumstances import is_of_modes
 from regress.model import Verdict
 from regress.pages import SPARK_LETTERS, STATUSES, Level, PageRow
 from regress.pages.lines import Levelled, measured_of, rounded
@@ -95,8 +95,8 @@ def status_of(curve: Levelled, threshold: float) -> tuple[str, str]:
     if lacks := lacking(series):
         alike = len(series.by_way[series.ways[-1]])
         return "undecided", f"{counted(alike, 'result')} to compare; it takes {alike + lacks}"
-    if moded := next((point for point in reversed(curve.changes) if any(map(is_bimodal, point.reasons))), None):
-        return "undecided", next(filter(is_bimodal, moded.reasons))
+    if moded := next((point for point in reversed(curve.changes) if any(map(is_of_modes, point.reasons))), None):
+        return "undecided", next(filter(is_of_modes, moded.reasons))
     if curve.noise is not None and curve.noise > threshold:
         return "undecided", "the values scatter by more than the threshold"
     return "unchanged", ""

@@ -19,11 +19,12 @@ from regress.cluster.plan import Plan, Task
 from regress.cluster.runs import End, Run
 from regress.commands.away import there
 from regress.commands.sweep.choosing import Asked, Chosen, choose
-from regress.commands.sweep.cluster import On
+from regress.commands.sweep.cluster import On, _key, _on
 from regress.history import Store
 from regress.history.kept import write
 from regress.model import Kind
 from regress.run.execute import Watcher
+from regress.session import Request
 from tests.commands.test_check import document
 from tests.conftest import Project, Result, inside, start
 from tests.history.samples import BOX, ENV, benchmark, taken
@@ -157,16 +158,17 @@ def test_a_killed_driver_leaves_its_tasks_running_and_the_same_command_takes_the
 
 def test_ctrl_c_detaches_and_says_how_to_go_on(project: Callable[..., Project]) -> None:
     p, shas = local(project, [50e-6] * 3)
-    driver = start(p.root, "sweep", "ALL", "--on", "h100")
+    driver = start(p.root, "sweep", "ALL", "--on", "h100", "--rounds", "2")
     while not list(p.root.parent.glob("cache/*/cluster/runs/*/h100/*.0/began.json")):
         assert driver.poll() is None, driver.communicate()
         time.sleep(0.05)
     driver.send_signal(signal.SIGINT)
     out, err = driver.communicate(timeout=60)
     assert driver.returncode == 130, err
-    assert "regress sweep ALL --on h100" in out
+    (again,) = re.findall(r"^go on +regress (.*)$", out, re.MULTILINE)
     assert "kill " in out
-    result = p.regress("sweep", "ALL", "--on", "h100")
+    result = p.regress(*again.split())
+    assert " is resumed" in result.err
     assert result.code == 0, result.err
     assert rounds_of(p, "h100") == once(shas, run_of(p), "h100")
 
@@ -219,6 +221,16 @@ def test_two_kinds_are_too_many_for_one_command(project: Callable[..., Project])
 def test_without_a_cluster_the_kinds_are_what_lacks(project: Callable[..., Project]) -> None:
     result = project().regress("check", "HEAD~1", "--on", "h100")
     assert (result.code, "the configuration has no kinds" in result.err) == (2, True), result.err
+
+
+def test_two_clones_with_one_results_dir_follow_one_run(project: Callable[..., Project], tmp_path: Path) -> None:
+    p, _ = local(project, [50e-6])
+    config = json.loads((p.root / "asv.conf.json").read_text())
+    p.commit({"asv.conf.json": json.dumps({**config, "results_dir": str(tmp_path / "results")})})
+    p.git("clone", "-q", ".", str(tmp_path / "clone"))
+    roots = (p.root, tmp_path / "clone")
+    keys = [_key(_on(Request(root), "h100"), Asked(("ALL",))) for root in roots]
+    assert keys[0] == keys[1] != _key(_on(Request(p.root, patterns=("work",)), "h100"), Asked(("ALL",)))
 
 
 class Instant:

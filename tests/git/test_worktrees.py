@@ -181,6 +181,8 @@ def test_worktrees_are_removed_but_for_those_to_keep(project: Project, trees: Pa
     repository = project.open()
     made = [repository.worktrees.get(repository.resolve(sha), trees) for sha in shas]
     repository.worktrees.get(repository.resolve(shas[1]), trees)
+    assert repository.worktrees.trim(trees, 1) == [], "all are in use here"
+    repository.worktrees.release()
     assert sorted(repository.worktrees.trim(trees, 1)) == sorted([made[0], made[2]])
     assert [path.exists() for path in made] == [False, True, False]
     assert project.git("worktree", "list").count(str(trees)) == 1
@@ -193,6 +195,7 @@ def test_worktrees_of_the_user_are_left_alone(project: Project, trees: Path, tmp
     (tmp_path / "away").rename(tmp_path / "unmounted")
     repository = project.open()
     repository.worktrees.get(repository.resolve("HEAD"), trees)
+    repository.worktrees.release()
     repository.worktrees.trim(trees, 0)
     (tmp_path / "unmounted").rename(tmp_path / "away")
     assert project.git("-C", "../away", "rev-parse", "--abbrev-ref", "HEAD") == "away"
@@ -304,6 +307,7 @@ def test_g7_a_submodule_comes_from_the_users_copy_without_a_network(with_module:
     assert (with_module.root / ".git" / "config").read_bytes() == config
     (after / "third" / "lib" / "built.so").write_text("x")
     assert (repository.worktrees.get(repository.resolve("HEAD"), trees) / "third" / "lib" / "built.so").exists()
+    repository.worktrees.release()
     assert len(repository.worktrees.trim(trees, 0)) == 2
     assert with_module.git("worktree", "list").count("\n") == 0
 
@@ -388,6 +392,7 @@ def test_the_worktrees_that_were_used_last_are_kept(project: Project, trees: Pat
     other = project.open()
     other.worktrees.get(commits[1], trees)
     os.utime(tree.with_name(f"{commits[1].sha}.lock"), (0, 0))
+    repository.worktrees.release()
     assert repository.worktrees.trim(trees, 2) == [tree.with_name(commits[2].sha)], "another process is in the oldest"
     assert sorted(path.name for path in tree.parent.iterdir() if path.is_dir()) == sorted(
         commits[index].sha for index in (0, 1, 3)

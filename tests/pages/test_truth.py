@@ -60,7 +60,7 @@ def test_a_history_that_jumps_between_two_levels_is_undecided(tmp_path: Path) ->
     values = [value * (27 if up else 1) for value, up in zip(noisy((80, 3.5e-3)), slow, strict=True)]
     (row,) = Made(tmp_path / "p", 80).record({"x.time_f": values}).index().rows
     assert row.status == "undecided"
-    assert row.why.startswith("bimodal: two levels")
+    assert row.why.startswith("alternating: its levels have hardly moved")
 
 
 def test_a_metric_that_vanished_is_gone_and_the_wall_time_takes_over(tmp_path: Path) -> None:

@@ -113,8 +113,7 @@ def sweep_on(
 def _begun(on: On, plan: Plan, before: Events, watcher: Watcher) -> Run:
     """The run of that plan, with what people know before it."""
     publish(on.session.repository, plan.tree, on.shared / MIRROR, plan.key)
-    run = create(on.shared, plan)
-    _tell(run, before)
+    run = create(on.shared, plan, {TOLD: Told(before.changes, before.breakages)})
     tasks = [f"{counted(len(own), 'task')} on {kind}" for kind, own in plan.tasks.items() if own]
     watcher.note(f"{run.name}: {', '.join(tasks)}")
     return run
@@ -172,11 +171,11 @@ def _on(request: Request, words: str) -> On:
 
 
 def _key(on: On, asked: Asked) -> str:
-    """The same for the same request with the same benchmark files."""
+    """The same for the same request with the same benchmark files, from whichever clone of the project."""
     suite = hashlib.sha256()
-    for path in sorted(on.session.config.benchmark_dir.rglob("*.py")):
-        suite.update(repr(path).encode() + path.read_bytes())
     request, config = on.session.request, on.session.config
+    for path in sorted(path for path in config.benchmark_dir.rglob("*.py") if path.is_file()):
+        suite.update(repr(str(path.relative_to(config.benchmark_dir))).encode() + path.read_bytes())
     parts = (
         asked,
         [kind.name for kind in on.kinds],
@@ -230,7 +229,7 @@ def _plan(on: On, asked: Asked, key: str, watcher: Watcher) -> tuple[Plan, Chose
     ours = written_folders(config)  # not the configuration, which nodes read in the tree
     plan = Plan(
         key=key,
-        command=quoted("regress", "sweep", *asked.words, "--on", ",".join(tasks)),
+        command=quoted("regress", "sweep", *words_of(on.session.request, asked), "--on", ",".join(tasks)),
         tree=repository.snapshot(ours) if repository.is_dirty(ours) else repository.resolve("HEAD").sha,
         config=config.path.relative_to(repository.root).as_posix(),
         tasks=tasks,
@@ -255,11 +254,8 @@ def _suite(on: On, own: Session, asked: Asked, chosen: Chosen, watcher: Watcher)
     if builder is None:
         return Sweep(own, chosen, watcher, own.recorded(own.machine.name), asked.environment, asked.retry).suite
     file = on.shared / f"suite-{secrets.token_hex(4)}.json"
-    request, given = own.request, _settings(own.request)
-    named = {"--config": request.config_file, "--rounds": given.get("sweep_rounds"), "--device": given.get("device")}
-    options = [str(word) for name, value in named.items() if value for word in (name, value)]
     watcher.note(f"a node of kind {builder.name} looks the suite over")
-    job = in_this_folder(on.cluster, builder, ["sweep", *words_of(request, asked), *options, "--look", str(file)])
+    job = in_this_folder(on.cluster, builder, ["sweep", *words_of(own.request, asked), "--look", str(file)])
     code = waited(on.engine.attach(builder, job, f"regress-{file.stem}"), watcher.note)
     suite = read(file, Suite)
     file.unlink(missing_ok=True)

@@ -15,12 +15,13 @@ from regress.cluster.runs import End, Run, Submitted, Taken
 from regress.cluster.states import DEATHS_OF_A_NODE, TRIES, TaskState, state_of
 from regress.commands.sweep.done import Done, Suite
 from regress.commands.sweep.marks import Mark
+from regress.errors import StoreError
 from regress.history import Merging, add_confirmed
 from regress.history.kept import read
 from regress.model import Kind
 from regress.run.execute import Watcher
 from regress.session import Session
-from regress.text.wording import counted
+from regress.text.wording import counted, quoted
 from regress.units import format_duration
 
 POLL_S = (0.5, 30.0)
@@ -114,6 +115,8 @@ class _Following:
         self._states: list[TaskState] = []
         self._ends: dict[str, End] = {}
         """Of the tasks that are in."""
+        self._unmerged: dict[str, StoreError] = {}
+        """Why tasks that are in may not be mixed with the history."""
         self._over_budget = False
 
     def go_on(self, waits: bool, end_s: float) -> None:
@@ -121,7 +124,11 @@ class _Following:
         self._watcher.start(total, f"tasks of {', '.join(self._run.plan.tasks)}")
         changed_s, first = time.monotonic(), True
         while True:
-            self._run.lead()
+            if (other := self._run.lead()) is not None:  # we were silent for too long
+                words = f"{self._run.name} is followed by {other.words} by now, which reports what comes of it"
+                self.followed.warnings.append(words)
+                self.followed.interrupted = True
+                return
             before = self._states
             if self._step(first, end_s):
                 first = False
@@ -219,10 +226,11 @@ class _Following:
         if new:
             self._run.take(new)
         counts = {**taken, **new}
-        due = {name: count for name, count in counts.items() if not count.merged}
+        due = {name: count for name, count in counts.items() if not count.merged and name not in self._unmerged}
         if due:
-            self._take([self._run.folder / f"{name}.{taken.attempt}" / "results" for name, taken in due.items()])
-            self._run.take({name: replace(taken, merged=True) for name, taken in due.items()})
+            self._take({name: self._run.folder / f"{name}.{taken.attempt}" / "results" for name, taken in due.items()})
+            merged = {name: replace(taken, merged=True) for name, taken in due.items() if name not in self._unmerged}
+            self._run.take(merged)
         arrived = [name for name in counts if name not in self._ends]
         for name in arrived:
             end = read(self._run.folder / f"{name}.{counts[name].attempt}" / "end.json", End)
@@ -232,13 +240,22 @@ class _Following:
         if arrived:
             self._watcher.advance(f"{arrived[-1]} is in", len(arrived))
 
-    def _take(self, folders: Sequence[Path]) -> None:
-        there = [folder for folder in folders if folder.is_dir()]
+    def _take(self, folders: Mapping[str, Path]) -> None:
+        """Merge them, at once where all may be; where one is refused one by one, so that the others get in."""
+        there = {name: folder for name, folder in folders.items() if folder.is_dir()}
         if not there:
             return
-        merging = Merging(self._session.config.results_dir, there)
+        try:
+            merging = Merging(self._session.config.results_dir, list(there.values()))
+        except StoreError as error:
+            for name, folder in there.items() if len(there) > 1 else ():
+                self._take({name: folder})
+            if len(there) == 1:
+                self._unmerged.update(dict.fromkeys(there, error))
+            return
         for result in merging.results:
             merging.take(*result)
+            self._run.lead()  # a sign of life: it may be many
         merging.finish()
         for file in merging.skipped:
             self.followed.warnings.append(f"not merged: {file.path}: {file.why}; fix: {file.fix}")
@@ -336,6 +353,12 @@ class _Following:
             if end.left:
                 words = f"{kind} {task}: its time was too short for {counted(end.left, 'commit')}"
                 followed.warnings.append(f'{words}; fix: give the kind a longer "time"')
+        for name, refusal in self._unmerged.items():
+            followed.given_up += 1
+            kind, _, task = name.partition("/")
+            again = quoted("regress", "merge", self._run.folder / f"{name}.{self._run.taken[name].attempt}" / "results")
+            words = f"{kind} {task} was not merged: {refusal.what}: {refusal.why}; fix: {refusal.fix}; then {again}"
+            followed.warnings.append(words)
         for state in self._states:
             if state.state == "given up":
                 followed.given_up += 1
