@@ -188,7 +188,7 @@ def _finite(value: float | None) -> float | None:
 
 def fineness(comparisons: Iterable[Comparison], rounds: Iterable[Round]) -> tuple[Fineness, ...]:
     """How fine each case was measured, the noisiest first: in the metrics that were tested, or else in an exact one."""
-    taken = Counter(Case(round.name, tuple(round.params)) for round in rounds if round.side == "head")
+    taken = Counter(Case.of(round) for round in rounds if round.side == "head")
     gating = [comparison for comparison in comparisons if comparison.gates]
     tested = [comparison for comparison in gating if comparison.noise is not None]
     known = {comparison.case for comparison in tested}
