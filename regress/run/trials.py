@@ -16,7 +16,7 @@ from pathlib import Path
 
 from regress.measure.wire import Proposal, Task
 from regress.model import Batch, Case, Failure, Measured, Protocol
-from regress.run import homes, plan
+from regress.run import homes, needs, plan
 from regress.run.environments import Prepared
 from regress.run.job import Arrivals, Job
 from regress.run.lanes import Lane
@@ -127,7 +127,7 @@ class Trials:
 
     def _settle_turns(self, lane: Lane, case: Case, protocol: Protocol, alike: Mapping[str, Proposal]) -> None:
         """Whether the sides take their windows in turn: where there are some, and both fit the memory at once."""
-        ranks = max(plan.ranks_of(self._measured.benchmarks[name][case.name])[0] for name in alike)
+        ranks = max(needs.ranks_of(self._measured.benchmarks[name][case.name])[0] for name in alike)
         if len(alike) < 2 or ranks > 1 or not protocol.windows or self._job.quick or not self._job.settings.in_turn:
             return
         why = plan.parted(alike.values(), plan.free_memory())
@@ -148,7 +148,7 @@ class Trials:
         """What cannot be measured here at all is not tried."""
         for case in cases:
             failure = self._unimportable.get((side, case.name))
-            failure = failure or plan.refusal(self._measured.benchmarks[side][case.name], len(self._job.gpus))
+            failure = failure or needs.refusal(self._measured.benchmarks[side][case.name], len(self._job.gpus))
             if failure is not None:
                 self._bury(lane, case, side, failure)
 
