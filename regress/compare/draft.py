@@ -16,6 +16,7 @@ from regress.model import (
     Benchmark,
     Case,
     Comparison,
+    Failure,
     Metric,
     Pairs,
     Settings,
@@ -63,6 +64,12 @@ class Draft:
         """With a verdict, its reasons (empty ones do not count) and further fields of the comparison."""
         told = self.comparison.reasons + tuple(filter(None, reasons))
         return replace(self, comparison=replace(self.comparison, verdict=verdict, reasons=told, **changes))
+
+    def failed(self, base: Failure | None, head: Failure | None, *reasons: str) -> Draft:
+        """With the verdict on a failure on one side or both."""
+        skipped = all(failure.kind == "skipped" for failure in (base, head) if failure is not None)
+        verdict = Verdict.SKIPPED if skipped else Verdict.FAILED
+        return self.settled(verdict, *reasons, base_failure=base, head_failure=head)
 
     def noted(self, *notes: str) -> Draft:
         return replace(self, notes=self.notes + tuple(filter(None, notes)))
