@@ -138,6 +138,7 @@ class _Rounds:
                 lane.visit_in_turn(grouped, self._measured.benchmarks, self._job.references, turns)
             ) as replies:
                 for task, reply in replies:
+                    assert isinstance(reply, Round)
                     self._arrived(lane, task, reply, where, turns)
             done = {(task.side, task.name, *task.params) for tasks in grouped for task in tasks}
             for name, tasks in due.items():

@@ -27,7 +27,7 @@ class ForkServer:
             self._socket.close()
             raise
 
-    def forking(self, place: GroupPlace | None = None) -> Start:
+    def forking(self, place: GroupPlace | None) -> Start:
         """Starts a worker, with a seat in a group where that is given."""
         more = (place.turn, *place.hands) if place is not None else ()
         return lambda ends: self._fork(ends, more, seat=0 if place is None else place.number)
