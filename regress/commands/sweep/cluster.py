@@ -94,7 +94,8 @@ def _taken_up(on: On, asked: Asked, key: str, watcher: Watcher) -> tuple[Run | N
 
 def _begun(on: On, plan: Plan, before: Events, watcher: Watcher) -> Run:
     """The run of that plan, with what people know before it."""
-    publish(on.session.repository, plan.tree, on.shared / MIRROR, plan.key)
+    commits = {sha for own in plan.tasks.values() for task in own for sha in task.commits}
+    publish(on.session.repository, plan.tree, on.shared / MIRROR, plan.key, commits)
     run = create(on.shared, plan, {TOLD: Told(before.changes, before.breakages)})
     tasks = [f"{counted(len(own), 'task')} on {kind}" for kind, own in plan.tasks.items() if own]
     watcher.note(f"{run.name}: {', '.join(tasks)}")
