@@ -156,7 +156,7 @@ def sweep(
         wanted = request({"sweep_rounds": rounds, "notify_command": notify_command})
         budget_s = min(budget or float("inf"), left_s)
         if look is not None:
-            from regress.commands.sweep.cluster import look_over
+            from regress.commands.sweep.planning import look_over
 
             look_over(wanted, asked, look, progress)
             return

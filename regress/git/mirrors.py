@@ -10,6 +10,7 @@ import hashlib
 import os
 import shutil
 import tempfile
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from regress.errors import RegressError
@@ -21,13 +22,16 @@ from regress.text.wording import reason
 
 _REFS = ("refs/heads", "refs/tags", "refs/remotes")
 _MIRRORED = "+refs/*:refs/*"
+_MANY = 1000
+"""Commits in one command."""
 TREES = 4
 """Worktrees of configurations and suites that a node keeps."""
 
 
-def publish(repository: Repository, sha: str, mirror: Path, name: str) -> None:
-    """Bring the copy up to what the repository has, and have it keep that commit under a name. Raises RegressError, also where
-    the copy is of another project: both would have their branches and tags in it."""
+def publish(repository: Repository, sha: str, mirror: Path, name: str, commits: Collection[str] = ()) -> None:
+    """Bring the copy up to what the repository has, and have it keep that commit under a name, and those of `commits` that are
+    on no branch any more. Raises RegressError, also where the copy is of another project: both would have their branches and
+    tags in it."""
     if not mirror.is_dir():
         _make(repository, sha, mirror, name)
     roots = output(repository.root, "rev-list", "--max-parents=0", sha).decode().split()
@@ -38,6 +42,9 @@ def publish(repository: Repository, sha: str, mirror: Path, name: str) -> None:
             fix=f'give this project a folder of its own: "shared": "{mirror.parent / repository.root.name}"',
         )
     _push(repository, sha, mirror, name)
+    lacking = _lacking(mirror, sorted(commits))
+    if lacking:
+        _send(repository, mirror, [f"{commit}:refs/regress/{name}-{commit}" for commit in lacking])
 
 
 def _make(repository: Repository, sha: str, mirror: Path, name: str) -> None:
@@ -55,12 +62,22 @@ def _make(repository: Repository, sha: str, mirror: Path, name: str) -> None:
 
 
 def _push(repository: Repository, sha: str, mirror: Path, name: str) -> None:
-    pushed = [f"+{refs}/*:{refs}/*" for refs in _REFS]
-    status, _, err = attempt(
-        repository.root, "push", "--quiet", "--force", str(mirror), *pushed, f"{sha}:refs/regress/{name}"
-    )
+    _send(repository, mirror, [*(f"+{refs}/*:{refs}/*" for refs in _REFS), f"{sha}:refs/regress/{name}"])
+
+
+def _send(repository: Repository, mirror: Path, pushed: Sequence[str]) -> None:
+    status, _, err = attempt(repository.root, "push", "--quiet", "--force", str(mirror), *pushed)
     if status:
         raise git_error(repository.root, "push", err)
+
+
+def _lacking(mirror: Path, commits: Sequence[str]) -> list[str]:
+    """Those of the commits that the copy does not have."""
+    there: set[str] = set()
+    for at in range(0, len(commits), _MANY):
+        some = commits[at : at + _MANY]
+        there.update(output(mirror, "rev-list", "--no-walk", "--ignore-missing", *some).decode().split())
+    return [commit for commit in commits if commit not in there]
 
 
 def checkout(mirror: Path, sha: str, scratch: Path) -> tuple[Repository, Path]:

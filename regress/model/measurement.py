@@ -99,6 +99,11 @@ def direction_of(unit: str) -> Better:
     return "higher" if _RATES.fullmatch(what) else "unknown"
 
 
+def may_be_negative(name: str) -> bool:
+    """Whether a value of the metric can be negative: what a `track_*` returns can, a time, a size or a count cannot."""
+    return name not in METRICS
+
+
 def metric_of(name: str, unit: str = "", better: Better | None = None, exact: bool | None = None) -> Metric:
     """The metric of that name. For a tracked number, the direction is the declared one or is inferred from the unit."""
     return METRICS.get(name) or Metric(name, unit, "tracked", better or direction_of(unit), bool(exact))

@@ -16,6 +16,7 @@ import functools
 import math
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,10 @@ class Session(Project):
         self.devices = Devices(self)
         self.run = new_run()
         """What tells the rounds that it records from those of other runs."""
+
+    def of(self, machine: str) -> Session:
+        """The session of another machine, such as a kind of nodes."""
+        return Session(replace(self.request, overrides={**self.request.overrides, "machine": machine}))
 
     def recorded(self, machine: str | None = None) -> frozenset[str]:
         """The full hashes of all commits with results, on a machine or on any."""
