@@ -164,8 +164,8 @@ class _Rounds:
         return plan.shuffled(tasks, self._job.settings.seed)
 
     def _grouped(self, lane: Lane, due: Mapping[str, Sequence[Task]], turns: Turns) -> list[list[Task]]:
-        """The tasks that are measured in turn, a list a case with a task of each side that has it; not what others are measured
-        beside, whose windows would count for nothing."""
+        """The tasks that are measured in turn: a list for each case, with a task of each side that has it. A case that other
+        GPUs measure beside is left out: its host times would not count."""
         groups: dict[Case, list[Task]] = {}
         for tasks in due.values():
             for task in tasks:

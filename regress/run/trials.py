@@ -87,8 +87,8 @@ class Trials:
             self._settle_protocols(lane, proposals)
 
     def _unvisited(self, lane: Lane, side: str, cases: Collection[Case]) -> list[Case]:
-        """Those of the cases that the side is to visit, first those that a side before it has visited; what these have not come
-        to is left for another time."""
+        """The cases that the side is to visit, those first that a side before it has visited. What an earlier side has, and did
+        not get to, is left for another time."""
         names = [prepared.side.name for prepared in lane.sides]
         before = names[: names.index(side)]
         with self._lock:
@@ -137,7 +137,7 @@ class Trials:
             self.in_turn.add((lane, case))
 
     def _alike(self, case: Case, offers: Mapping[str, Proposal]) -> Iterable[dict[str, Proposal]]:
-        """The offers of the sides that have the same benchmark under that name: suites of their own may have two."""
+        """The offers, grouped by sides with the same benchmark: sides with suites of their own may have two under one name."""
         groups: dict[tuple[str, str], dict[str, Proposal]] = {}
         for name, offer in offers.items():
             benchmark = self._measured.benchmarks[name][case.name]
@@ -153,8 +153,8 @@ class Trials:
                 self._bury(lane, case, side, failure)
 
     def _setup_caches(self, lane: Lane, side: Prepared, cases: Iterable[Case], until_s: float = math.inf) -> None:
-        """Run each setup_cache of the cases once, after that time of the monotonic clock the first one only; what depends on a
-        failed one fails with its reason."""
+        """Run each setup_cache of the cases once; after `until_s` of the monotonic clock only the first of them. The cases of one
+        that fails fail with its reason."""
         name, benchmarks = side.side.name, self._measured.benchmarks[side.side.name]
         by_key: dict[str, list[Case]] = {}
         for case in cases:
