@@ -109,12 +109,12 @@ def _covered(counted: Iterable[Comparison]) -> tuple[int, int]:
 
 
 def most_serious(gating: Iterable[Comparison]) -> dict[Case, Verdict]:
-    """The verdict that counts of each case."""
+    """The most serious verdict of each case."""
     return {case: comparison.verdict for case, comparison in _most_serious(gating).items()}
 
 
 def _most_serious(gating: Iterable[Comparison]) -> dict[Case, Comparison]:
-    """The comparison that counts of each case: of equals one that nobody has acknowledged."""
+    """The most serious comparison of each case; of several alike, one that nobody has acknowledged."""
     worst: dict[Case, Comparison] = {}
     for comparison in gating:
         worst[comparison.case] = min(worst.get(comparison.case, comparison), comparison, key=_seriousness)

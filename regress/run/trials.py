@@ -153,8 +153,8 @@ class Trials:
                 self._bury(lane, case, side, failure)
 
     def _setup_caches(self, lane: Lane, side: Prepared, cases: Iterable[Case], until_s: float = math.inf) -> None:
-        """Run each setup_cache of the cases once; after `until_s` of the monotonic clock only the first of them. The cases of one
-        that fails fail with its reason."""
+        """Run each setup_cache of the cases once; after `until_s` of the monotonic clock only the first of them. Where one
+        fails, its cases fail with that reason."""
         name, benchmarks = side.side.name, self._measured.benchmarks[side.side.name]
         by_key: dict[str, list[Case]] = {}
         for case in cases:
