@@ -62,7 +62,7 @@ class JobResult:
         return [round for round in self.rounds if round.side == side]
 
 
-class Arrivals:
+class Collector:
     """Takes what the lanes of a job send, several at once. A round goes to the sink the moment it arrives."""
 
     def __init__(self, measured: JobResult, sink: Sink, watcher: Watcher) -> None:

@@ -18,7 +18,7 @@ from regress.measure.wire import Proposal, Task
 from regress.model import Batch, Case, Failure, Measured, Protocol
 from regress.run import homes, needs, plan
 from regress.run.environments import Prepared
-from regress.run.job import Arrivals, Job
+from regress.run.job import Collector, Job
 from regress.run.lanes import Lane
 from regress.run.placement import Placement
 from regress.run.selecting import Unimportable
@@ -29,10 +29,10 @@ class Trials:
     """What the unmeasured visits have found. Lanes work at once, so what is not a case's own is touched with the lock held."""
 
     def __init__(
-        self, job: Job, placed: Placement, arrivals: Arrivals, unimportable: Unimportable, scratch: Path
+        self, job: Job, placed: Placement, collector: Collector, unimportable: Unimportable, scratch: Path
     ) -> None:
-        self._job, self.placed, self._arrivals = job, placed, arrivals
-        self._measured, self._unimportable, self._scratch = arrivals.measured, unimportable, scratch
+        self._job, self.placed, self._collector = job, placed, collector
+        self._measured, self._unimportable, self._scratch = collector.measured, unimportable, scratch
         self.protocols: dict[tuple[str, Case], Protocol] = {}
         """By side: how a case is measured."""
         self.in_turn: set[tuple[Lane, Case]] = set()
@@ -57,7 +57,7 @@ class Trials:
             if case in batch.rounds and (name, case) not in self._visited
         ]
         if new:
-            self._arrivals.start(len(new), "trial runs")
+            self._collector.start(len(new), "trial runs")
             self.placed.each_lane(new, functools.partial(self._first_visits, batch))
 
     def _first_visits(self, batch: Batch, lane: Lane, cases: set[Case], turns: Turns) -> None:
@@ -81,7 +81,7 @@ class Trials:
                     asked.discard(case)
                     if not asked and time.monotonic() > until_s:
                         break
-            self._arrivals.advance("", len(own) - len(tasks))
+            self._collector.advance("", len(own) - len(tasks))
         lane.preload()
         with self._lock:
             self._settle_protocols(lane, proposals)
@@ -102,7 +102,7 @@ class Trials:
         self.counters[side, case] = proposal.values
         if proposal.failure is not None:
             self._bury(lane, case, side, proposal.failure, proposal)
-        self._arrivals.advance(f"{side}: {case}")
+        self._collector.advance(f"{side}: {case}")
 
     def _settle_protocols(self, lane: Lane, proposals: Mapping[Case, Mapping[str, Proposal]]) -> None:
         for case, offers in proposals.items():
@@ -179,7 +179,7 @@ class Trials:
         """The case has had its unmeasured visit on this side, which took so long."""
         with self._lock:
             self._visited.add((side, case))
-        self._arrivals.visited(case, seconds)
+        self._collector.visited(case, seconds)
 
     def _bury(self, lane: Lane, case: Case, side: str, failure: Failure, proposal: Proposal | None = None) -> None:
         """The case fails on this side before anything is measured."""
@@ -187,7 +187,7 @@ class Trials:
         if (side, case) not in self._visited:
             self._been(case, side)
         failed = plan.failed_round(case.name, case.params, side, failure, proposal=proposal)
-        self._arrivals.keep(failed, lane.processes.facts)
+        self._collector.keep(failed, lane.processes.facts)
 
     def task(self, lane: Lane, case: Case, side: Prepared, order: int = -1, protocol: Protocol | None = None) -> Task:
         """A visit to the case; without a protocol the unmeasured one."""
