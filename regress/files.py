@@ -61,6 +61,14 @@ def lock(descriptor: int, *, shared: bool = False, wait: bool = True) -> bool:
 
 
 @contextlib.contextmanager
+def locked(path: Path, *, shared: bool = False) -> Iterator[None]:
+    """While the block runs, this process has the lock on the file, which is made if there is none; it waits for it."""
+    with path.open("a") as file:
+        lock(file.fileno(), shared=shared)
+        yield
+
+
+@contextlib.contextmanager
 def made_at_once(folder: Path) -> Iterator[Path]:
     """A new folder to be filled, which gets this name when the block ends, unless another process was first: a folder of that
     name is always complete. Raises OSError where none can be made beside it."""

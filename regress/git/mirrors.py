@@ -14,7 +14,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from regress.errors import RegressError
-from regress.files import lock, made_at_once
+from regress.files import locked, made_at_once
 from regress.git.commits import exists
 from regress.git.repository import Repository, open_repository
 from regress.git.running import attempt, git_error, output
@@ -86,8 +86,7 @@ def checkout(mirror: Path, sha: str, scratch: Path) -> tuple[Repository, Path]:
     own = scratch / hashlib.sha256(os.fsencode(mirror)).hexdigest()[:16]  # a node may have tasks of several projects
     own.mkdir(parents=True, exist_ok=True)
     clone = own / "repository.git"
-    with (own / ".lock").open("a") as file:
-        lock(file.fileno())
+    with locked(own / ".lock"):
         if not _borrows(clone, mirror):
             shutil.rmtree(clone, ignore_errors=True)
             fresh = Path(tempfile.mkdtemp(prefix=".clone-", dir=own))

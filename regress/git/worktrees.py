@@ -13,6 +13,7 @@ from pathlib import Path
 
 from regress.errors import RegressError
 from regress.files import lock as take
+from regress.files import locked
 from regress.git.running import attempt, git_error, line, output, text, top
 from regress.model import Commit
 from regress.text.wording import quoted, reason
@@ -261,8 +262,7 @@ def _folder(parent: Path) -> Path:
     """
     try:
         parent.mkdir(parents=True, exist_ok=True)
-        with (parent / ".lock").open("a") as file:
-            take(file.fileno())
+        with locked(parent / ".lock"):
             folder = next(parent.resolve().glob(f"{_OWN}*"), None)
             return folder or Path(tempfile.mkdtemp(prefix=_OWN, dir=parent.resolve()))
     except OSError as error:

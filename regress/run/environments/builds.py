@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from regress.errors import BuildFailed, NothingMeasured
-from regress.files import lock
+from regress.files import locked
 from regress.model import Environment, Side
 from regress.run.environments.kept import BuildStore, key_of
 from regress.run.environments.prepared import BuildSite
@@ -30,8 +30,7 @@ def build(side: Side, tree: Path, python: str, environment: Environment, site: B
     key = _key(side, python, environment, site)
     kept = BuildStore(cache / "kept", settings.build_cache_bytes)
     cache.mkdir(parents=True, exist_ok=True)
-    with (cache / f"{side.commit.sha}.lock").open("w") as file:
-        lock(file.fileno())  # one process builds, another that wants the same tree waits
+    with locked(cache / f"{side.commit.sha}.lock"):  # one process builds, another that wants the same tree waits
         done = mark.read_text().split() if mark.exists() else []
         if len(done) == 2 and done[0] == key:
             return float(done[1])

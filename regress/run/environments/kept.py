@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from regress.files import lock
+from regress.files import locked
 from regress.run.gpus import architectures
 
 BUILD_VARIABLES = (
@@ -78,6 +78,5 @@ class BuildStore:
     @contextlib.contextmanager
     def _locked(self, *, shared: bool) -> Iterator[None]:
         self.root.mkdir(parents=True, exist_ok=True)
-        with (self.root / LOCK).open("a") as file:
-            lock(file.fileno(), shared=shared)
+        with locked(self.root / LOCK, shared=shared):
             yield
