@@ -50,6 +50,11 @@ BUILT = "regress-built"
 """The mark of a build: its key, and seconds once it is finished. It lies in the worktree's own git folder: it goes when the
 worktree is made again, and neither the build nor `git status` sees it."""
 
+BYTECODE = "pycache"
+"""The folder of the cache for compiled Python files."""
+BYTECODE_SPACE = 1 << 28
+"""With fewer bytes free, none are kept: what a suite that imports torch compiles takes some 100 MB."""
+
 
 def prepare(side: Side, environment: Environment, site: BuildSite, identity: Identity | None = None) -> Prepared:
     """Check the side's code out and build it, or unpack its wheel, if that was not done before, and find what to import.
@@ -232,10 +237,16 @@ def with_bytecode(variables: Mapping[str, str], cache: Path) -> dict[str, str]:
 
     Images for containers often forbid bytecode. There it would cost every round a compilation of all it imports, torch and
     the standard library too; and what is kept here is in nobody's way.
+
+    Where the disk is nearly full, nothing is kept: before Python 3.13, a file that does not fit is left half written, and every
+    later import of it fails.
     """
-    compiled = {**variables, "PYTHONPYCACHEPREFIX": str(cache / "pycache")}
-    compiled.pop("PYTHONDONTWRITEBYTECODE", None)
-    return compiled
+    folder, variables = cache / BYTECODE, dict(variables)
+    variables.pop("PYTHONDONTWRITEBYTECODE", None)
+    if shutil.disk_usage(cache).free < BYTECODE_SPACE:
+        shutil.rmtree(folder, ignore_errors=True)
+        return {**variables, "PYTHONDONTWRITEBYTECODE": "1"}
+    return {**variables, "PYTHONPYCACHEPREFIX": str(folder)}
 
 
 def _build(side: Side, tree: Path, python: str, environment: Environment, site: BuildSite) -> float:
