@@ -190,7 +190,9 @@ def _metric_draft(subject: Subject, name: str, why: str = "", *, primary: bool) 
     draft = _apart(draft, draws)
     base_draws, head_draws = _drawn(subject, draft, draws.base), _drawn(subject, draft, draws.head)
     if len(base_draws) < len(draws.base) or len(head_draws) < len(draws.head):
-        draft = draft.noted("all rounds of a side share the value of one setup_cache")
+        draft = draft.noted(
+            "all rounds of a side share the value of one setup_cache; declare exact = True if it repeats exactly"
+        )
     return _tested(subject, draft, base_draws, head_draws)
 
 
