@@ -350,6 +350,16 @@ def test_steps_since_and_tags_choose(project: Callable[..., Project]) -> None:
     assert swept(p, "ALL", "--since", "2200-01-01")["remark"] == "all commits: there are none"
 
 
+def test_a_shallow_clone_is_told_of(project: Callable[..., Project]) -> None:
+    """It would pass every night: there is never a second commit."""
+    p, shas = filled(project, [50e-6] * 2)
+    (p.root / ".git" / "shallow").write_text(shas[1] + "\n")
+    (warning,) = (text for text in swept(p, "ALL")["warnings"] if "shallow" in text)
+    assert "fix: git fetch --unshallow" in warning
+    assert set(rounds_of(p)) == {shas[1]}
+    assert warning in swept(p, "ALL")["warnings"], "also where nothing is left to measure"
+
+
 def test_existing_commits_get_what_is_new_in_the_suite(project: Callable[..., Project]) -> None:
     p, shas = filled(project, [50e-6] * 3)
     swept(p, f"{shas[0]}..")

@@ -55,7 +55,7 @@ class Sweep:
         """Labels of commits that were measured again."""
         self.beside: Commit | None = None
         """The commit beside which they were."""
-        self.warnings: list[str] = list(session.config.warnings)
+        self.warnings: list[str] = list(session.warnings)
         self.problems: list[SuiteProblem] = []
         self.machine: Machine = session.machine
         self.device = ""

@@ -32,7 +32,7 @@ def nothing(session: Session, remark: str, start: float) -> Report:
         state="PASS",
         machine=session.machine,
         remark=remark,
-        warnings=session.config.warnings,
+        warnings=session.warnings,
         duration_s=time.monotonic() - start,
     )
 
