@@ -438,6 +438,16 @@ def test_a_benchmark_that_older_commits_do_not_have_or_fail_is_not_tried_again(p
     assert had[shas[1]]["c.cudatime_later"] == 2
 
 
+def test_a_commit_on_which_everything_fails_is_told_of(project: Callable[..., Project]) -> None:
+    """Also the first one, before which nothing worked."""
+    p = project()
+    broken = p.commit({"proj/__init__.py": "", "benchmarks/b.py": SUITE}, "lacks what is called")
+    p.commit({"proj/__init__.py": code()}, "has it")
+    result = p.regress("sweep", "ALL", "--format", "json")
+    told = f"nothing gave a number on {broken[:8]}: AttributeError: module 'proj' has no attribute "
+    assert any(warning.startswith(told) for warning in document(result)["warnings"]), result.err
+
+
 def test_a_side_that_cannot_be_measured_does_not_cost_the_others(project: Callable[..., Project]) -> None:
     p = project()
     shas = [p.commit({"proj/__init__.py": "import os\nos._exit(3)\n", "benchmarks/b.py": SUITE}, "dies at import")]
