@@ -99,6 +99,11 @@ class Project:
         own = {commit.sha for commit in self.repository.commits(revisions, self.own_paths)}
         return [commit for commit in self.repository.commits(revisions) if commit.sha in own or commit.sha in recorded]
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to know of the configuration, and of the history, before a verdict over many commits is trusted."""
+        return (*self.config.warnings, *self.repository.missing_history())
+
     def histories(self, revisions: Sequence[str], line: Sequence[Commit]) -> list[list[Commit]]:
         """Of each of the revisions the commits of `line` that it has; see Repository.histories."""
         kept = {commit.sha for commit in line}
