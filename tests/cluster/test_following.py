@@ -402,6 +402,16 @@ def test_results_that_may_not_be_mixed_are_left_out_with_the_command_that_takes_
     assert warning.endswith(f"; then regress merge {odd.results}")
 
 
+def test_what_is_tried_again_says_nothing_of_what_was_found_before(place: Place_) -> None:
+    one, other = Case("b.one"), Case("b.other")
+    suite = Suite(ENV, {case.name: benchmark(case.name) for case in (one, other)}, (one, other), 2)
+    Done(place.session, suite, retry=False).absent(SHA, [one])
+    again = Done(place.session, suite, retry=True)
+    again.absent(SHA, [other])
+    assert again.missing(SHA) == {one: 2}
+    assert Done(place.session, suite, retry=False).missing(SHA) == {}
+
+
 def test_what_was_found_of_commits_is_kept_before_a_task_counts_as_merged(
     place: Place_, monkeypatch: pytest.MonkeyPatch
 ) -> None:
