@@ -88,9 +88,15 @@ def bimodal(modes: Modes, values: str = "rounds", base: str = "on the base", hea
     return f"bimodal: two levels {100 * (modes.apart - 1):.2g} % apart, the upper one in {counts}"
 
 
-def is_bimodal(reason: str) -> bool:
-    """Whether that is what the reason says."""
-    return reason.startswith("bimodal:")
+def alternating(up: bool, before: tuple[int, int], since: tuple[int, int]) -> str:
+    """That a history alternates between several levels, and how many of how many values were as high, or as low, before."""
+    counts = f"{before[0]} of {before[1]} results before, {since[0]} of {since[1]} since"
+    return f"alternating: its levels have hardly moved, the {'upper' if up else 'lower'} ones have {counts}"
+
+
+def is_of_modes(reason: str) -> bool:
+    """Whether the reason is one of those two."""
+    return reason.startswith(("bimodal:", "alternating:"))
 
 
 def drifting(autocorrelation: float) -> str:

@@ -210,8 +210,8 @@ def _drawn(subject: Subject, draft: Draft, values: tuple[float, ...]) -> tuple[f
 
 def _exact(draft: Draft, base: float, head: float) -> Draft:
     """Two values that repeat exactly: no test could add to them."""
-    if base == 0 or head == 0:
-        return draft.settled(*draft.rule.decide_zero(summarize([base]), summarize([head]), exact=True), exact=True)
+    if min(base, head) <= 0:
+        return draft.settled(*draft.rule.decide_without_ratio([base], [head], exact=True), exact=True)
     ratio = head / base
     level = math.sqrt(base) * math.sqrt(head)
     verdict, reason = draft.rule.decide(ratio, ratio, ratio, significant=True, level=level, spread=0.0)
@@ -223,8 +223,8 @@ def _tested(subject: Subject, draft: Draft, base: tuple[float, ...], head: tuple
     settings = subject.settings
     sides = summarize(base, settings.confidence), summarize(head, settings.confidence)
     draft = draft.settled(Verdict.UNDECIDED, base=sides[0], head=sides[1])
-    if min(*base, *head) == 0:
-        return draft.settled(*draft.rule.decide_zero(*sides, exact=False))
+    if min(*base, *head) <= 0:
+        return draft.settled(*draft.rule.decide_without_ratio(base, head, exact=False, confidence=settings.confidence))
     if against := subject.pairs(draft.comparison.metric.name):
         pinned = all(round.protocol is None or round.protocol.pinned for round in subject.head.good)
         return _paired(draft, against, sides, settings, pinned)

@@ -11,11 +11,10 @@ import os
 import shutil
 import tempfile
 from collections.abc import Collection, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from regress.errors import RegressError
-from regress.files import lock
+from regress.files import lock, made_at_once
 from regress.git.commits import exists
 from regress.git.repository import Repository, open_repository
 from regress.git.running import attempt, git_error, output
@@ -51,21 +50,15 @@ def publish(repository: Repository, sha: str, mirror: Path, name: str, commits: 
 def _make(repository: Repository, sha: str, mirror: Path, name: str) -> None:
     """The copy appears with what it has, so of two projects that make it at once one finds the other."""
     try:
-        mirror.parent.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(prefix=".mirror-", dir=mirror.parent))
+        with made_at_once(mirror) as fresh:
+            fresh.chmod(0o755)
+            output(fresh, "init", "--quiet", "--bare")
+            output(fresh, "config", "gc.auto", "0")
+            _push(repository, sha, fresh, name)
     except OSError as error:
         why = reason(error)
         fix = 'set "shared" of "cluster" to a folder that you can write and all nodes see'
         raise RegressError(f"cannot make {mirror.parent}", why=why, fix=fix) from error
-    try:
-        fresh.chmod(0o755)
-        output(fresh, "init", "--quiet", "--bare")
-        output(fresh, "config", "gc.auto", "0")
-        _push(repository, sha, fresh, name)
-        with suppress(OSError):  # another process was first
-            fresh.rename(mirror)
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
 
 
 def _push(repository: Repository, sha: str, mirror: Path, name: str) -> None:
@@ -103,8 +96,8 @@ def checkout(mirror: Path, sha: str, scratch: Path) -> tuple[Repository, Path]:
         else:
             output(clone, "fetch", "--quiet", "--prune", "--force", str(mirror), _MIRRORED)
     repository = open_repository(clone)
-    tree = repository.worktree(repository.resolve(sha), own / "trees")
-    repository.trim_worktrees(own / "trees", TREES)
+    tree = repository.worktrees.get(repository.resolve(sha), own / "trees")
+    repository.worktrees.trim(own / "trees", TREES)
     return repository, tree
 
 

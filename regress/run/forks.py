@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from regress.measure.wire import Fork, Forked, Open, Preload, Preloaded, Reap, Reaped
 from regress.run.interrupts import Interrupt, Reaper
-from regress.run.servers import START_TIMEOUT_S, Died, GroupPlace, Server, Start, TimedOut, WorkerEnds, fresh
+from regress.run.servers import START_TIMEOUT_S, Died, GroupPlace, Server, Start, TimedOut, WorkerEnds
 
 
 class ForkServer:
@@ -26,23 +26,6 @@ class ForkServer:
         except BaseException:
             self._socket.close()
             raise
-
-    @classmethod
-    def interpreter(
-        cls,
-        start: Path,
-        python: str,
-        variables: Mapping[str, str],
-        opening: Open,
-        reaper: Reaper,
-        interrupt: Interrupt,
-    ) -> ForkServer:
-        """One with an interpreter of its own."""
-
-        def starting(end: int) -> Start:
-            return fresh(start, python, variables, "--socket", str(end), fds=(end,))
-
-        return cls(starting, opening, reaper, interrupt)
 
     def forking(self, place: GroupPlace | None = None) -> Start:
         """Starts a worker, with a seat in a group where that is given."""

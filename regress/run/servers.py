@@ -7,10 +7,9 @@ import os
 import select
 import shutil
 import signal
-import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -29,6 +28,7 @@ from regress.measure.wire import (
     encode,
     from_json,
 )
+from regress.model import Failure
 from regress.run.interrupts import Interrupt, Reaper
 
 START_TIMEOUT_S = 120.0
@@ -57,6 +57,11 @@ class Died(Exception):
         else:
             how = f"ended without a result (exit code {self.returncode})"
         return self._who + how + self._others
+
+    @property
+    def failure(self) -> Failure:
+        """That of what the worker was to do."""
+        return Failure("signal" if self.returncode < 0 else "error", self.reason, detail=self.log)
 
     @property
     def last_line(self) -> str:
@@ -105,32 +110,6 @@ class WorkerEnds:
 
 Start = Callable[[WorkerEnds], Handle]
 """Starts the process behind the ends."""
-
-
-def seated(place: GroupPlace | None) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """The arguments and descriptors by which an interpreter gets its seat."""
-    if place is None:
-        return (), ()
-    fds = place.turn, *place.hands
-    return ("--seat", ",".join(map(str, (place.number, *fds)))), fds
-
-
-def fresh(start: Path, python: str, variables: Mapping[str, str], *more: str, fds: tuple[int, ...] = ()) -> Start:
-    """Starts an interpreter. `more` are further arguments, `fds` further descriptors that it inherits."""
-
-    def launch(ends: WorkerEnds) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [python, "-X", "faulthandler", str(start), "--read", str(ends.read), "--write", str(ends.write), *more],
-            cwd=ends.home / "cwd",
-            env={**variables, "TMPDIR": str(ends.home)},
-            stdin=subprocess.DEVNULL,
-            stdout=ends.log,
-            stderr=ends.log,
-            pass_fds=(ends.read, ends.write, *fds),
-            start_new_session=True,
-        )
-
-    return launch
 
 
 def started_in(home: Path) -> list[int]:

@@ -12,12 +12,12 @@ from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from regress.compare.circumstances import bimodal, disturbances, together
+from regress.compare.circumstances import alternating, bimodal, disturbances, together
 from regress.compare.rule import Rule
 from regress.model import ChangePoint, Confirmation, Series, Settings, Way
 from regress.stats.changepoints import LEAST, REACH, Step, changepoints, pairs
-from regress.stats.modes import Modes, two_modes
-from regress.stats.summary import median, summarize
+from regress.stats.modes import two_modes
+from regress.stats.summary import median
 from regress.trends.outcomes import passed, recovered, relapsed, undoing, with_confirmations
 
 
@@ -46,7 +46,7 @@ def changes_of(
         else:
             steps, passing = _steps(values, rounds, effect or settings.change_threshold, rule)
             changes = [_change(series.commits, places, step, rule, way) for step in steps]
-            changes = [_of_modes(point, step, values, rule) for point, step in zip(changes, steps, strict=True)]
+            changes = _without_mixtures(changes, steps, values, rule)
         starts = [step.index for step in steps]
         if series.conditions:
             changes = _undisturbed(changes, starts, places, series, settings)
@@ -130,48 +130,77 @@ def why_tentative(point: ChangePoint) -> str:
     return next((reason for reason in point.reasons if reason.startswith(OVER)), "too few results at the new level")
 
 
-# -- two modes -----------------------------------------------------------------------------------------------------------
+# -- several levels ------------------------------------------------------------------------------------------------------
 
 AROUND = 60
-"""Results on each side of a change in which two modes are looked for: what jumped long ago may have been repaired since."""
+"""Results on each side of a change in which shared levels are looked for: what jumped long ago may have been repaired since."""
 FEWEST_RUNS = 6
-"""A series with this many runs at two levels alternates between them."""
+"""A series with this many runs on the two sides of a border alternates."""
 KNOWN, SHARE = 5, 0.1
 """A level is known if at least this many values before a change, and this share of them, are at it."""
-BETWEEN = 0.05
-"""Share of values that may lie midway between two levels."""
+KNOWN_LATELY, SHARE_LATELY = 2, 0.25
+"""The same of the values since another change, which may have moved the levels."""
+HALF = 0.5
+"""Share of a step, as a logarithm, by which the outermost level of a series that alternates moves if the code has changed."""
+STEADY = 20
+"""A series has stopped to alternate after this many values on one side of the border."""
 
 
-def _of_modes(change: ChangePoint, step: Step, values: Sequence[float], rule: Rule) -> ChangePoint:
-    """The change; if both sides share two levels, it is not large, and says why: another mixture of them is no change.
+def _without_mixtures(
+    changes: Sequence[ChangePoint], steps: Sequence[Step], values: Sequence[float], rule: Rule
+) -> list[ChangePoint]:
+    """The changes; one whose sides share their levels is not large, and says why: another mixture of levels is no change.
 
-    A level that occurred only once or twice before is new, and so is one that only one side has.
+    Machines of a pool have a level each, and so has a case whose memory may lie in several ways. A level that occurred only
+    once or twice before is new, and so is one that only one side has. Since the last change, two are enough to know it.
     """
-    if not change.large or change.ratio is None:
-        return change
-    sides = values[max(0, step.index - AROUND) : step.index], values[step.index : step.index + AROUND]
-    before, after = ([value for value in side if value > 0] for side in sides)
+    ends = [step.index for step in steps[1:]] + [len(values)]
+    done, last = list[ChangePoint](), 0
+    for change, step, end in zip(changes, steps, ends, strict=False):
+        if change.large and change.ratio is not None:
+            far, reach = max(0, step.index - AROUND), step.index + AROUND
+            slices = (far, step.index), (max(far, last), step.index), (step.index, reach), (step.index, min(end, reach))
+            before, lately, after, level = ([value for value in values[low:high] if value > 0] for low, high in slices)
+            known = max(KNOWN, math.ceil(SHARE * len(before)))
+            reason = _of_modes(before, after, known, rule) or _mixture(before, level, known, step)
+            if not reason and last > far:
+                reason = _mixture(lately, level, max(KNOWN_LATELY, math.ceil(SHARE_LATELY * len(lately))), step)
+            if reason:
+                change = replace(change, large=False, reasons=(*change.reasons, reason))
+            else:
+                last = step.index
+        done.append(change)
+    return done
+
+
+def _of_modes(before: Sequence[float], after: Sequence[float], known: int, rule: Rule) -> str:
+    """Which two levels the values before and after a step share, in words; empty if they do not. `known` is how many values
+    before it takes to know a level."""
     modes = two_modes(before, after)
-    if modes is not None and rule.large(modes.apart) and not rule.large(modes.ratio):
-        known = min(modes.base_high, modes.base - modes.base_high)
-    else:
-        modes = _to_and_fro(before, after, step)
-        known = 0 if modes is None else modes.base_high if step.ratio > 1 else modes.base - modes.base_high
-    if modes is None or known < max(KNOWN, SHARE * len(before)):
-        return change
-    return replace(change, large=False, reasons=(*change.reasons, bimodal(modes, "results", "before", "since")))
+    if modes is None or not rule.large(modes.apart) or rule.large(modes.ratio):
+        return ""
+    rarer = min(modes.base_high, modes.base - modes.base_high)
+    return bimodal(modes, "results", "before", "since") if rarer >= known else ""
 
 
-def _to_and_fro(before: Sequence[float], after: Sequence[float], step: Step) -> Modes | None:
-    """The levels before and after the step as modes, if the series alternates between them."""
-    low, high = sorted((step.before, step.after))
-    places = [math.log(value / low) / math.log(high / low) for value in (*before, *after)]
-    upper = [place > 0.5 for place in places]
-    runs = 1 + sum(one != other for one, other in itertools.pairwise(upper))
-    if runs < FEWEST_RUNS or sum(0.33 < place < 0.67 for place in places) > BETWEEN * len(places):
-        return None
-    n = len(before)
-    return Modes(low, high, sum(upper[:n]), n, sum(upper[n:]), len(after), 1.0)
+def _mixture(before: Sequence[float], after: Sequence[float], known: int, step: Step) -> str:
+    """That the series alternates between levels which have hardly moved, in words; empty if it is not so.
+
+    A change of the code moves all levels by its ratio, the outermost one too. If values on both sides of the border between the
+    means go on to alternate, and the outermost level has moved by less than half of the step, most of it is another mixture.
+    """
+    up, border = step.ratio > 1, math.sqrt(step.before) * math.sqrt(step.after)
+    beyond = [[(value > border) is up for value in side] for side in (before, after)]
+    runs = 1 + sum(one != other for one, other in itertools.pairwise(itertools.chain(*beyond)))
+    steady = all(beyond[1]) and len(after) >= STEADY
+    if runs < FEWEST_RUNS or steady or sum(beyond[0]) < known:
+        return ""
+    rank = min(known, LEAST)
+    was = sorted(before, reverse=up)[rank - 1]
+    now = sorted(after, reverse=up)[math.ceil(rank * len(after) / len(before)) - 1]
+    if (math.log(now) - math.log(was)) / math.log(step.ratio) >= HALF:
+        return ""
+    return alternating(up, (sum(beyond[0]), len(before)), (sum(beyond[1]), len(after)))
 
 
 def series_rule(series: Series, settings: Settings) -> Rule:
@@ -185,11 +214,11 @@ def series_rule(series: Series, settings: Settings) -> Rule:
 
 
 def _exact_steps(values: Sequence[float], effect: float) -> list[Step]:
-    """Every change from one result to the next, but for those that are smaller than `effect`."""
+    """Every change from one result to the next, but for those smaller than `effect`, or from or to a negative value."""
     steps = []
     for index, (before, after) in enumerate(itertools.pairwise(values), 1):
         ratio = after / before if before and after else math.nan
-        if before != after and not 1 / (1 + effect) < ratio < 1 + effect:
+        if before != after and min(before, after) >= 0 and not 1 / (1 + effect) < ratio < 1 + effect:
             steps.append(Step(index, index, index, before, after, ratio, ratio, ratio))
     return steps
 
@@ -202,7 +231,7 @@ def _zero_steps(rounds: Sequence[Sequence[float]], rule: Rule) -> list[Step]:
     runs = [(group[0][0], [value for _, own in group for value in own]) for group in inside]
     steps = []
     for (_, before), (at, after) in itertools.pairwise(runs):
-        verdict, _ = rule.decide_zero(summarize(before), summarize(after), exact=False)
+        verdict, _ = rule.decide_without_ratio(before, after, exact=False)
         if verdict.traits.claims:
             brief = at == runs[-1][0] and len(rounds) - at < LEAST
             levels = median(before), median(after)
@@ -230,7 +259,7 @@ def _change(commits: Sequence[str], places: Sequence[int], step: Step, rule: Rul
     """`places` are those of the values that the step was found in, among the commits."""
     good, last = places[step.earliest - 1], places[step.latest]
     if 0 in (step.before, step.after):
-        verdict, _ = rule.decide_zero(summarize([step.before]), summarize([step.after]), exact=True)
+        verdict, _ = rule.decide_without_ratio([step.before], [step.after], exact=True)
         ratio = low = high = None
     else:
         ratio, low, high = step.ratio, step.low, step.high

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -301,6 +301,51 @@ def test_a_level_that_is_new_is_a_change_however_it_scatters_afterwards() -> Non
     values = [*quiet(40, 3.5e-3), *((95e-3 if draw.random() < 0.9 else 3.5e-3) for _ in range(40))]
     values[10] = values[25] = 95e-3
     assert any(point.is_open for point in found(given(values)))
+
+
+RUNNERS = (1.04e-3, 0.92e-3, 0.82e-3, 0.71e-3, 0.53e-3)
+"""What five models of CPU in a pool of runners need for the same work."""
+MOSTLY_FAST, MOSTLY_SLOW = (3, 2, 1, 4, 1), (10, 1, 1, 1, 0)
+"""How often each of them comes."""
+
+
+def pooled(*parts: tuple[int, Sequence[int], float], seed: int = 5) -> list[float]:
+    """So many values each, on runners that come with these weights, times a factor."""
+    draw = random.Random(seed)
+    return [
+        factor * level * math.exp(0.015 * draw.gauss(0, 1))
+        for n, weights, factor in parts
+        for level in draw.choices(RUNNERS, weights, k=n)
+    ]
+
+
+def test_another_mixture_of_runners_is_no_regression() -> None:
+    """Five levels in turn, first more of the fast ones, then of the slow ones."""
+    reasons = []
+    for seed in range(35):
+        changes = found(given(pooled((70, MOSTLY_FAST, 1.0), (60, MOSTLY_SLOW, 1.0), seed=seed)))
+        assert not any(point.large and point.moved is Verdict.REGRESSED for point in changes), f"seed {seed}"
+        reasons += [reason for point in changes for reason in point.reasons]
+    assert (
+        sum(reason.startswith("alternating: its levels have hardly moved, the upper ones") for reason in reasons) > 20
+    )
+
+
+def test_what_moves_all_levels_of_a_pool_is_a_change() -> None:
+    for seed in range(12):
+        changes = found(given(pooled((70, MOSTLY_SLOW, 1.0), (40, MOSTLY_SLOW, 1.4), seed=seed)))
+        worse = next(point for point in changes if point.large)
+        assert (worse.is_open, int(worse.first, 16) in (70, 71)) == (True, True), f"seed {seed}"
+        assert worse.ratio == pytest.approx(1.4, rel=0.15)
+
+
+def test_what_is_no_improvement_takes_no_regression_back() -> None:
+    """Everything 1.4 times as slow, and later some days of faster runners."""
+    values = pooled((70, MOSTLY_SLOW, 1.0), (40, MOSTLY_SLOW, 1.4), (30, MOSTLY_FAST, 1.4))
+    worse, *others = [point for point in found(given(values)) if not 0.95 < (point.ratio or 1) < 1.05]
+    assert (int(worse.first, 16), worse.moved, worse.is_open) == (70, Verdict.REGRESSED, True)
+    assert any(point.moved is Verdict.IMPROVED for point in others)
+    assert not any(point.large for point in others)
 
 
 @pytest.mark.parametrize("level", [1.3e-3, 1 / 1.3 * 1e-3], ids=["up", "down"])

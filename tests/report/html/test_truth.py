@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from regress.model import NEGATIVE
 from regress.report.html import write_folder
 from tests.pages.made import QUIET, Made, Values, noisy
 from tests.report.html.conftest import until
@@ -261,6 +262,15 @@ def test_two_modes_are_no_regression_in_compare(visit: Visit, tmp_path: Path) ->
     assert "+50.0 %" in page.inner_text("tbody tr")
     assert page.locator("tbody .tag").inner_text() == "? undecided"
     assert page.locator(".worse").count() == 0
+
+
+def test_a_negative_value_is_shown_and_not_compared(visit: Visit, tmp_path: Path) -> None:
+    lines = {"x.track_f": noisy((12, 2.0), (12, -5.0))}
+    page = visit("#/compare?a=first&b=last", path=pages_of(Made(tmp_path / "p", 24).record(lines, unit="score")))
+    row = page.inner_text("tbody tr")
+    assert all(words in row for words in ("incomparable", "2.00 score", "-5.00 score"))
+    assert "%" not in row
+    assert page.locator("tbody .tag").get_attribute("title") == NEGATIVE
 
 
 def test_an_improvement_counts_from_where_it_is_one(visit: Visit, tmp_path: Path) -> None:

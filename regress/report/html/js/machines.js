@@ -183,7 +183,7 @@
             },
             {
               key: "min_detectable",
-              label: "Smallest regression it confirms",
+              label: "Smallest detectable regression",
               num: true,
               hide: true,
               value: row => row.min_detectable,

@@ -92,7 +92,7 @@
       .filter(Boolean);
     const against = () => {
       const [a, b] = points;
-      if (!a || !b || !(a.value > 0)) return null;
+      if (!a || !b || !(a.value > 0 && b.value >= 0)) return null;
       const [from, to] = a.at < b.at ? [a.at, b.at] : [b.at, a.at];
       const between = own.line.changes.filter(each => own.index(each.first) > from && own.index(each.first) <= to);
       return h(
