@@ -58,7 +58,7 @@ class Slurm:
             f"--job-name={_name(run)}",
             f"--array={','.join(map(str, tasks))}%{kind.at_most}",
             f"--time={max(1, math.ceil(kind.time_s / 60))}",
-            f"--output={folder}/%a.log",
+            f"--output={str(folder).replace('%', '%%')}/%a.log",
             f"--chdir={run.folder}",
             *options_of(kind),
             *([f"--exclude={','.join(exclude)}"] if exclude else []),
