@@ -188,6 +188,19 @@ def on_site(project: Callable[..., Project], tmp_path: Path, times: list[float])
     return p, shas
 
 
+def test_a_job_whose_answer_was_lost_is_not_submitted_again(
+    site: Site, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Slurm(Cluster())
+    assert engine.queued(run) == {}
+    monkeypatch.setattr("regress.cluster.slurm.script", lambda *_, **__: "#!/bin/bash\nsleep 60\n")
+    job = engine.submit(run, H100, (1, 2))
+    assert job is not None
+    until(lambda: states(engine, run).keys() == {("h100", 1), ("h100", 2)}, "both tasks")
+    assert run.submitted == (Submitted("h100", job, (1, 2)),)
+    engine.cancel(run)
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
