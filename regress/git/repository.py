@@ -126,8 +126,8 @@ class Repository:
         )
 
     def histories(self, revisions: Sequence[str]) -> list[list[Commit]]:
-        """The history of each of the revisions, the oldest commit first; of one that another has in its own there is none by
-        itself. What `commits` gives of several is no line: the first commit of a branch does not follow the last of another."""
+        """The history of each revision, the oldest commit first; a revision that is an ancestor of another has none of its own.
+        What `commits` returns for several is no single line: a branch's first commit does not follow another's last."""
         return histories(self.commits(revisions), [self.resolve(revision).sha for revision in revisions])
 
     def descendants_between(self, good: Commit, bad: Commit) -> list[Commit]:
