@@ -271,7 +271,7 @@ def test_what_comes_from_outside_has_one_door(name: str) -> None:
 OWN_PROGRAM = {
     "cluster/engine.py": "a node runs its task",
     "commands/away.py": "a node runs the command",
-    "commands/sweep/measuring.py": "each build is interrupted, and ends what it has started, in a process of its own",
+    "commands/sweep/building.py": "each build is interrupted, and ends what it has started, in a process of its own",
 }
 """What starts `python -m regress` -> why a call would not do."""
 

@@ -459,6 +459,18 @@ def test_linked_worktrees_share_the_cache(project: Path, tmp_path: Path) -> None
     assert cache_dir(read(linked)) == cache_dir(read(project))
 
 
+def test_linked_worktrees_of_a_bare_repository_share_the_cache(tmp_path: Path) -> None:
+    trees = [tmp_path / name for name in ("main", "fix")]
+    for tree in trees:
+        private = tmp_path / "lib.git" / "worktrees" / tree.name
+        private.mkdir(parents=True)
+        (private / "commondir").write_text("../..\n")
+        tree.mkdir()
+        (tree / ".git").write_text(f"gitdir: {private}\n")
+    caches = {cache_dir(read(tree)) for tree in trees}
+    assert [cache.name.partition("-")[0] for cache in caches] == ["lib.git"]
+
+
 def test_a_folder_on_the_command_line_is_relative_to_where_the_user_is(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -156,7 +156,7 @@ def sweep(
         wanted = request({"sweep_rounds": rounds, "notify_command": notify_command})
         budget_s = min(budget or float("inf"), left_s)
         if look is not None:
-            from regress.commands.sweep.cluster import look_over
+            from regress.commands.sweep.planning import look_over
 
             look_over(wanted, asked, look, progress)
             return
@@ -206,8 +206,8 @@ def merge(folders: tuple[Path, ...], into: Path | None, **options: Any) -> None:
     with invoked(options) as (request, progress):
         from regress.commands.merge import merge as command
 
-        report = command(request({}), folders, progress, into)
-    finish(report, options)
+        report, told = command(request({}), folders, progress, into)
+    finish(report, options, told)
 
 
 @regress.command("import", short_help="Record the files of another suite.")

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from regress.cluster.engine import Gone, Place, Queued, script
-from regress.cluster.runs import Run
+from regress.cluster.runs import Run, started
+from regress.history.disk import replace_file
 from regress.history.kept import read, write
 from regress.model import Cluster, Kind
 
@@ -28,7 +29,8 @@ class Local:
 
     def submit(self, run: Run, kind: Kind, tasks: Sequence[int], exclude: Sequence[str] = ()) -> str:
         job = f"local-{time.time_ns()}"
-        (run.folder / kind.name / "job.sh").write_text(script(self._cluster, kind, run, job="$REGRESS_JOB", task="$1"))
+        text = script(self._cluster, kind, run, job="$REGRESS_JOB", task="$1")
+        replace_file(run.folder / kind.name / "job.sh", text.encode())  # a shell may be reading the old one
         self._waiting += [(kind, task, job) for task in tasks]
         self._fill(run)
         return job
@@ -61,7 +63,7 @@ class Local:
     def _fill(self, run: Run) -> None:
         """Start what waits, as far as there are slots."""
         # A dead one that nobody has asked for still has its number.
-        self._children = [pid for pid in self._children if os.waitpid(pid, os.WNOHANG) == (0, 0)]
+        self._children = [pid for pid in self._children if _is_child(pid)]
         for waiting in list(self._waiting):
             kind, task, job = waiting
             taken = {begun.slot for (name, _), begun in _alive(run).items() if name == kind.name}
@@ -72,7 +74,7 @@ class Local:
             variables = {**os.environ, "REGRESS_JOB": job, "REGRESS_SLOT": str(free[0])}
             pid = _spawn(run.folder, run.folder / kind.name / "job.sh", str(task), variables, run.log(kind.name, task))
             self._children.append(pid)
-            write(_file(run, kind.name, task), _Begun(job, pid, _started(pid), free[0]))
+            write(_file(run, kind.name, task), _Begun(job, pid, started(pid), free[0]))
 
 
 class _Process:
@@ -122,6 +124,14 @@ class _Begun:
     slot: int
 
 
+def _is_child(pid: int) -> bool:
+    """Whether that child of ours is alive. A driver that was started with SIGCHLD ignored never hears of their ends."""
+    try:
+        return os.waitpid(pid, os.WNOHANG) == (0, 0)
+    except ChildProcessError:
+        return False
+
+
 def _file(run: Run, kind: str, task: int) -> Path:
     return run.folder / kind / f"{task}.process.json"
 
@@ -130,14 +140,4 @@ def _alive(run: Run) -> Mapping[Place, _Begun]:
     """The tasks whose processes are alive."""
     places = [(kind, task.number) for kind, tasks in run.plan.tasks.items() for task in tasks]
     begun = ((place, read(_file(run, *place), _Begun)) for place in places)
-    return {place: it for place, it in begun if it is not None and it.started and _started(it.pid) == it.started}
-
-
-def _started(pid: int) -> str:
-    """When the process of that number began, as the kernel counts; empty if there is none, or a dead one. Numbers are used
-    again."""
-    try:
-        state, *rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return ""
-    return "" if state in ("Z", "X") else rest[18]
+    return {place: it for place, it in begun if it is not None and it.started and started(it.pid) == it.started}

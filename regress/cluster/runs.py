@@ -18,6 +18,7 @@ from __future__ import annotations
 import os
 import secrets
 import socket
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -113,6 +114,8 @@ class Driver:
 
     host: str
     pid: int
+    started: str = ""
+    """When its process began, as the kernel of its host counts."""
 
     @property
     def words(self) -> str:
@@ -191,28 +194,31 @@ class Run:
     # -- who follows it --------------------------------------------------------------------------------------------------
 
     def lead(self) -> Driver | None:
-        """Follow it: None from then on, or who does that already. To be called again and again, as a sign of life."""
-        path, own = self.folder / "driver.json", Driver(socket.gethostname(), os.getpid())
+        """Follow it: None from then on, or who does that already. To be called again and again, as a sign of life: another one
+        is there also where we were silent for so long that it took the run over."""
+        path, own = self.folder / "driver.json", _this_driver()
         other = read(path, Driver)
         if other is not None and other != own and _lives(other, path):
             return other
         write(path, own)
-        return None
+        now = read(path, Driver)  # of two that come at once both see who was last
+        return None if now == own else now
 
     def leave(self) -> None:
         """Follow it no longer."""
         path = self.folder / "driver.json"
-        if read(path, Driver) == Driver(socket.gethostname(), os.getpid()):
+        if read(path, Driver) == _this_driver():
             path.unlink(missing_ok=True)
 
 
-def create(shared: Path, plan: Plan) -> Run:
-    """A new run of that plan."""
+def create(shared: Path, plan: Plan, beside: Mapping[str, object] | None = None) -> Run:
+    """A new run of that plan, with what is kept `beside` it by name of file: without any of this there is no run."""
     folder = shared / "runs" / f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
     with explained(folder):
         for kind in plan.tasks:
             (folder / kind).mkdir(parents=True)
-    write(folder / "plan.json", plan)
+    for name, value in {**(beside or {}), "plan.json": plan}.items():
+        write(folder / name, value)
     return Run(folder)
 
 
@@ -242,13 +248,45 @@ def _newest_first(shared: Path) -> Iterator[Run]:
             yield Run(folder)
 
 
-def _lives(driver: Driver, path: Path) -> bool:
-    if driver.host != socket.gethostname():
-        return time.time() - path.stat().st_mtime < STALE_S
+def started(pid: int) -> str:
+    """When the process of that number began, as the kernel counts; empty if there is none, or a dead one. Numbers are used
+    again."""
     try:
-        os.kill(driver.pid, 0)
-    except ProcessLookupError:
+        state, *rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return "" if state in ("Z", "X") else rest[18]
+
+
+def _this_driver() -> Driver:
+    return Driver(socket.gethostname(), os.getpid(), started(os.getpid()))
+
+
+def _lives(driver: Driver, path: Path) -> bool:
+    if driver.host == socket.gethostname():
+        began = started(driver.pid)
+        return began == driver.started if began else _is_hidden(driver.pid)
+    try:
+        return _clock_of(path.parent) - path.stat().st_mtime < STALE_S
+    except FileNotFoundError:  # it has left
         return False
+
+
+def _is_hidden(pid: int) -> bool:
+    """Whether there is a process of that number of which nothing is shown, as it is another user's (hidepid)."""
+    try:
+        os.kill(pid, 0)
     except PermissionError:
+        return True
+    except ProcessLookupError:
         pass
-    return True
+    return False
+
+
+def _clock_of(folder: Path) -> float:
+    """The time by the clock that files in the folder are dated by: that of a network drive is another than ours."""
+    with explained(folder), tempfile.TemporaryFile(dir=folder) as file:
+        file.write(b"now")
+        file.flush()
+        os.fsync(file.fileno())
+        return os.fstat(file.fileno()).st_mtime

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from regress.cluster.engine import Gone, Place, Queued, Refused, script
 from regress.cluster.runs import Run
 from regress.errors import NothingMeasured
+from regress.history.disk import replace_file
 from regress.model import Cluster, Kind
 
 ANSWER_S = 60.0
@@ -44,7 +45,8 @@ class Slurm:
     def submit(self, run: Run, kind: Kind, tasks: Sequence[int], exclude: Sequence[str] = ()) -> str | None:
         folder = run.folder / kind.name
         file = folder / "job.sh"
-        file.write_text(script(self._cluster, kind, run, job="$SLURM_ARRAY_JOB_ID", task="$SLURM_ARRAY_TASK_ID"))
+        text = script(self._cluster, kind, run, job="$SLURM_ARRAY_JOB_ID", task="$SLURM_ARRAY_TASK_ID")
+        replace_file(file, text.encode())
         words = [
             *(
                 "sbatch",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -114,10 +115,7 @@ def require_alike(run: Run, session: Session, kind: str) -> None:
     one series."""
     own = {name: session.machine.facts.get(name, "") for name in SAME_MACHINE}
     path = run.folder / kind / "machine.json"
-    known = run.plan.facts.get(kind) or read(path, dict[str, str])
-    if not known:
-        write(path, own)
-        return
+    known = run.plan.facts.get(kind) or _first_of_all(path, own)
     for name, value in own.items():
         if value and known.get(name, value) != value:
             raise NothingMeasured(
@@ -125,3 +123,18 @@ def require_alike(run: Run, session: Session, kind: str) -> None:
                 why=f"{name} is {value!r} here, and {known[name]!r} there",
                 fix=f'give "{kind}" under "cluster" a "constraint" that tells them apart',
             )
+
+
+def _first_of_all(path: Path, own: dict[str, str]) -> dict[str, str]:
+    """What the node that was first wrote there: this one, where it is. Of those that begin at once one is."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}.{socket.gethostname()}")
+    write(fresh, own)
+    try:
+        os.link(fresh, path)
+    except FileExistsError:
+        pass
+    except OSError:  # a network drive without links
+        if not path.exists():
+            fresh.replace(path)
+    fresh.unlink(missing_ok=True)
+    return read(path, dict[str, str]) or own

@@ -6,6 +6,7 @@ circumstances  what prevents a claim, and what explains a change: clocks, other 
 draft          a comparison on its way to a verdict
 judge          tests of all cases, adjusted together
 steps          what a check measures next, and the verdicts on the result
+budget         how far cases are, what they cost, and which there is time for
 confirming     what a confirmation takes: which comparisons need one, and by how many rounds
 unreached      what of a check there was no time for
 rule           from the numbers of one comparison to its verdict

@@ -25,7 +25,7 @@ def cache_dir(config: Config) -> Path:
     else:
         top = git_top(config.repo) or config.repo
         git = git_dir(top)
-        name, known_by = git.parent.name if git.name == ".git" else top.name, os.fsencode(git)
+        name, known_by = git.parent.name if git.name == ".git" else git.name, os.fsencode(git)
     return _cache_base(config)[0] / f"{name}-{hashlib.sha256(known_by).hexdigest()[:8]}"
 
 

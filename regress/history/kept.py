@@ -10,14 +10,14 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Generic, TypeVar, get_args, get_origin
 
 import msgspec.json
 
-from regress.files import read_bytes
+from regress.files import lock, read_bytes
 from regress.history.disk import explained, locked, replace_file
 from regress.history.json_text import loads
 
@@ -64,11 +64,25 @@ def _converted(data: Any, kind: Any) -> Any:
         return None
 
 
+@contextmanager
+def one_at_a_time(path: Path, waits: Callable[[], None]) -> Iterator[None]:
+    """While the block runs no other process is in one about that file, which has nothing in it; `waits` is called before it
+    waits for one. Where neither file nor lock can be had nobody waits: doing it twice must be harmless."""
+    with ExitStack() as held:
+        with suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            file = held.enter_context(path.open("a"))
+            if not lock(file.fileno(), wait=False):
+                waits()
+                lock(file.fileno())
+        yield
+
+
 def read(path: Path, kind: type[T]) -> T | None:
     """What the file holds; None if there is none, or another format."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
-    except (FileNotFoundError, msgspec.DecodeError):
+    except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError):
         return None
 
 

@@ -19,11 +19,13 @@ from typing import TypeVar
 from regress.measure.wire import Proposal, Suite, Task
 from regress.model import Benchmark, Failure, Round
 from regress.run import plan
+from regress.run.deadline import Deadline
 from regress.run.environments import Prepared
 from regress.run.gpus import Gpu
 from regress.run.job import Job
-from regress.run.processes import NotStarted, Processes
+from regress.run.processes import Processes
 from regress.run.programs import Programs
+from regress.run.starting import NotStarted
 from regress.run.turns import Turns
 from regress.run.visits import Visits
 
@@ -67,10 +69,10 @@ class Lane:
         self._attempt(lambda: self.processes.settle(self.suites, self.sides, self.device))
 
     def preload(self) -> None:
-        self._attempt(lambda: self.processes.preload(self.sides, self.device))
+        self._attempt(self.processes.preload)
 
     def begin_afresh(self) -> None:
-        self._attempt(lambda: self.processes.begin_afresh(self.sides, self.device))
+        self._attempt(self.processes.begin_afresh)
 
     def setup_cache(self, side: Prepared, benchmark: Benchmark, directory: Path) -> Failure | None:
         failed = self._attempt(lambda: self.visits.setup_cache(side, benchmark, directory))
@@ -148,7 +150,7 @@ class Lanes:
     several GPUs and for the whole host, which are opened when they are asked for."""
 
     def __init__(self, job: Job, end_s: float) -> None:
-        self._job, self._end_s = job, end_s
+        self._job, self._deadline = job, Deadline(end_s)
         self._programs = Programs(job.default_timeout_s)
         self._opened: dict[tuple[tuple[Gpu, ...], tuple[str, ...], bool], Lane] = {}
         self.single = [self.of((gpu,), sides) for gpus, sides in job.parts() for gpu in gpus] or [
@@ -164,7 +166,7 @@ class Lanes:
         key = tuple(gpus), tuple(side.side.name for side in sides), whole_host
         if key not in self._opened:
             cpus = frozenset[int]() if whole_host else frozenset[int]().union(*(gpu.cpus for gpu in gpus))
-            visits = self._job.visits(gpus, self._end_s, self._programs)
+            visits = self._job.visits(gpus, self._deadline, self._programs)
             self._opened[key] = Lane(visits, sides, tuple(gpus), cpus, others=self._opened.values())
         return self._opened[key]
 
@@ -212,7 +214,8 @@ def at_once(
         ended.put(threading.current_thread())
 
     threads = {
-        lane: threading.Thread(target=run, args=(lane,), name=f"lane {lane.processes.visible}") for lane in lanes
+        lane: threading.Thread(target=run, args=(lane,), name=f"lane {lane.processes.starter.visible}")
+        for lane in lanes
     }
     waiting, stopped = list(lanes), False
     while waiting or any(thread.is_alive() for thread in threads.values()):
@@ -228,7 +231,7 @@ def at_once(
             stopped = True
             waiting.clear()
             for lane in lanes:
-                lane.processes.interrupt.set()
+                lane.processes.starter.interrupt.set()
     if errors:  # perhaps of a thread that ended while another was joined
         raise errors[0]
 

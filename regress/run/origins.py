@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from regress.measure.wire import Preload
 from regress.run.environments import Prepared
-from regress.run.servers import ForkServer
+from regress.run.forks import ForkServer
 
 WITH_ZYGOTE, WITHOUT = 2, 3
 """How many origins a run has."""
@@ -24,24 +24,16 @@ OWN = (PATH, "ASV_COMMIT", "ASV_ENV_NAME", "ASV_ENV_TYPE")
 """Variables of one side alone: a fork gets them, and the process that it was forked from has none of them."""
 
 
-@dataclass(frozen=True)
-class Common:
-    """How a zygote is started, for sides that import the frameworks alike."""
-
-    python: str
-    variables: Mapping[str, str]
-
-
-def common(sides: Sequence[Prepared], set_by_suites: Sequence[Mapping[str, str]]) -> Common | None:
-    """What the sides have in common; None if they import the frameworks in unlike ways. `set_by_suites` are the variables
-    that the import of each side's suite sets: it may do so ahead of a framework that reads them."""
+def common(sides: Sequence[Prepared], set_by_suites: Sequence[Mapping[str, str]]) -> dict[str, str] | None:
+    """The variables that the sides have in common; None if they import the frameworks in unlike ways. `set_by_suites` are the
+    variables that the import of each side's suite sets: it may do so ahead of a framework that reads them."""
     first, *others = sides
     alike = all(side.python == first.python and _but_own(side) == _but_own(first) for side in others)
     if not alike or any(own != set_by_suites[0] for own in set_by_suites):
         return None
     paths = [_path(side) for side in sides]
     path = [folder for folder in paths[0] if all(folder in other for other in paths)]
-    return Common(first.python, {**_but_own(first), **set_by_suites[0], PATH: os.pathsep.join(path)})
+    return {**_but_own(first), **set_by_suites[0], PATH: os.pathsep.join(path)}
 
 
 def _but_own(side: Prepared) -> dict[str, str]:

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from regress.measure.wire import Suite
 from regress.model import Case
 from regress.run import homes
+from regress.run.deadline import TimeIsOver
 from regress.run.job import Job, JobResult
 from regress.run.lanes import Lane, Lanes, at_once
 from regress.run.turns import Turns
-from regress.run.visits import TimeIsOver
 
 
 class Placement:

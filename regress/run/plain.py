@@ -25,11 +25,11 @@ def plain(prepared: Prepared, job: Job, benchmark: Benchmark, case: Case, calls:
     failure = plan.refusal_by_itself(benchmark, len(job.gpus))
     if failure is not None:
         return failure
-    processes = job.processes(job.gpus)
+    starter = job.starter(job.gpus)
     try:
-        opening, variables = processes.opening(prepared), processes.variables(prepared)
+        opening, variables = starter.opening(prepared), starter.variables(prepared)
     finally:
-        processes.close()
+        starter.close()
     task = Task(case.name, list(case.params), prepared.side.name)
     asked = Once(task, calls, benchmark.setup_cache_key is not None)
     messages = (encode(message).decode() for message in (opening, asked))

@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,10 +25,11 @@ from regress.importers import Document, benchmarks_of, param, read, read_list, r
 from regress.measure.wire import Program, Proposal, Suite, Task
 from regress.model import PROGRAM, Benchmark, Failure, Protocol, Round, SuiteProblem
 from regress.run import plan
+from regress.run.deadline import Deadline
+from regress.run.ending import ended
 from regress.run.environments import Prepared
-from regress.run.processes import Processes
 from regress.run.servers import LOG_TAIL_BYTES, Died
-from regress.run.shell import ended
+from regress.run.starting import Starter
 from regress.text.wording import reason
 
 OUTPUT, PYTHON = "{output}", "{python}"
@@ -66,7 +67,7 @@ class Programs:
 
     # -- which cases there are -------------------------------------------------------------------------------------------
 
-    def discovered(self, processes: Processes, side: Prepared, suite: Suite) -> Suite:
+    def discovered(self, starter: Starter, side: Prepared, suite: Suite) -> Suite:
         """The suite with the benchmarks of its programs on that side; what a program could not say is a problem."""
         name = side.side.name
         with self._lock:
@@ -75,7 +76,7 @@ class Programs:
                 problems: list[SuiteProblem] = []
                 for program in suite.programs:
                     self._known[name, program.name] = program
-                    benchmarks.update(self._cases(processes, side, program, problems))
+                    benchmarks.update(self._cases(starter, side, program, problems))
                 self._benchmarks[name] = benchmarks
                 self._suites[name] = replace(
                     suite,
@@ -85,12 +86,12 @@ class Programs:
             return self._suites.get(name, suite)
 
     def _cases(
-        self, processes: Processes, side: Prepared, program: Program, problems: list[SuiteProblem]
+        self, starter: Starter, side: Prepared, program: Program, problems: list[SuiteProblem]
     ) -> dict[str, Benchmark]:
-        limit_s = program.timeout_s or processes.settings.discover_timeout_s
+        limit_s = program.timeout_s or starter.settings.discover_timeout_s
         documents = []
         for combination in itertools.product(*program.params):
-            ran = _run(processes, side, program, combination, limit_s, listing=bool(program.list_command))
+            ran = _run(starter, side, program, combination, limit_s, listing=bool(program.list_command))
             if ran.failure is not None:
                 problems.append(_problem(program, ran.failure))
             if ran.document is not None:
@@ -115,9 +116,9 @@ class Programs:
         return list(groups.values())
 
     def visit(
-        self, processes: Processes, side: Prepared, tasks: Sequence[Task], within: Callable[[float], float]
+        self, starter: Starter, side: Prepared, tasks: Sequence[Task], deadline: Deadline
     ) -> Iterator[tuple[Task, Proposal | Round]]:
-        """The replies to the tasks of one run. `within` returns how much of a time is left, and raises if none is."""
+        """The replies to the tasks of one run. Raises TimeIsOver at the deadline."""
         benchmarks = self._benchmarks[side.side.name]
         program = self._known[side.side.name, benchmarks[tasks[0].name].program]
         combination = _combination(program, tasks[0])
@@ -132,8 +133,8 @@ class Programs:
                 for _ in plan.cases_of(benchmark)
             )
             limit_s = program.timeout_s or self._default_timeout_s * max(own, 1)
-            ran = _run(processes, side, program, combination, within(limit_s))
-            within(limit_s)  # a run that the end of the time has cut off says nothing
+            ran = _run(starter, side, program, combination, deadline.within(limit_s))
+            deadline.check()  # a run that the end of the time has cut off says nothing
         given = {}
         if ran.document is not None:
             document = _with_params(ran.document, program, combination)
@@ -207,7 +208,7 @@ def _declared(benchmark: Benchmark, program: Program) -> Benchmark:
 
 
 def _run(
-    processes: Processes,
+    starter: Starter,
     side: Prepared,
     program: Program,
     combination: Combination,
@@ -229,14 +230,14 @@ def _run(
             process = subprocess.Popen(
                 command,
                 cwd=folder,
-                env={**processes.variables(side), **program.env},
+                env={**starter.variables(side), **program.env},
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=errors,
                 start_new_session=True,
             )
-            with processes.watched(process.pid, home):
-                code = ended(process, limit_s, processes.interrupt.check)
+            with starter.watched(process.pid, home):
+                code = ended(process, limit_s, starter.interrupt.check)
         said = _tail(log) or ("" if printed == output else _tail(printed))
         failure = None if code == 0 else _ended_badly(code, said)
         document, wrong = _read(output, program, listing)

@@ -7,12 +7,9 @@ import os
 import select
 import shutil
 import signal
-import socket
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -23,20 +20,16 @@ from regress.files import scratch
 from regress.measure.wire import (
     WIRE_VERSION,
     Broken,
-    Fork,
-    Forked,
     Importing,
     Open,
     Opened,
-    Preload,
-    Preloaded,
-    Reap,
-    Reaped,
     Suite,
     decode,
     encode,
     from_json,
 )
+from regress.model import Failure
+from regress.run.interrupts import Interrupt, Reaper
 
 START_TIMEOUT_S = 120.0
 CLOSE_TIMEOUT_S = 5.0
@@ -45,24 +38,6 @@ LONGEST_WAIT_S = 3600.0
 LOG_TAIL_BYTES = 4000
 DRAIN_READS = 256
 """At most this many reads of the log at a time, so that a worker that prints without end delays no answer."""
-
-REAPER = """
-import os, shutil, signal, sys
-left = {}
-*lines, torn = sys.stdin.buffer.read().split(b"\\0")  # a folder may have any other character in its name
-for line in lines:
-    sign, group, home = line.split(b" ", 2)
-    if sign == b"+":
-        left[int(group)] = home
-    else:
-        left.pop(int(group), None)
-for group, home in left.items():
-    try:
-        os.killpg(group, signal.SIGKILL)
-    except OSError:
-        pass
-    shutil.rmtree(home, ignore_errors=True)
-"""
 
 
 class Died(Exception):
@@ -84,6 +59,11 @@ class Died(Exception):
         return self._who + how + self._others
 
     @property
+    def failure(self) -> Failure:
+        """That of what the worker was to do."""
+        return Failure("signal" if self.returncode < 0 else "error", self.reason, detail=self.log)
+
+    @property
     def last_line(self) -> str:
         """Of what it has printed; empty for nothing."""
         lines = self.log.strip().splitlines()
@@ -98,67 +78,6 @@ class TimedOut(Exception):
         self.seconds, self.importing = seconds, ""
         self.where, self.stacks = where, stacks
         super().__init__(f"no answer within {seconds:.3g} s")
-
-
-class Reaper:
-    """Ends the workers and removes their folders when the driver itself is killed: a process that waits for the driver's pipe
-    to close."""
-
-    def __init__(self) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def watch(self, group: int, home: Path) -> None:
-        if self._process is None:
-            self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-c", REAPER],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-        self._say(f"+ {group} {home}\0")
-
-    def release(self, group: int) -> None:
-        self._say(f"- {group} \0")
-
-    def close(self) -> None:
-        if self._process is not None and self._process.stdin is not None:
-            with contextlib.suppress(OSError):
-                self._process.stdin.close()
-            self._process.wait()
-            self._process = None
-
-    def _say(self, line: str) -> None:
-        assert self._process is not None
-        assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write(os.fsencode(line))
-            self._process.stdin.flush()
-
-
-class Interrupt:
-    """Ctrl-C for a thread that waits for a worker: the signal itself comes to the main thread alone."""
-
-    def __init__(self) -> None:
-        self.fd, self._write = os.pipe()
-
-    def set(self) -> None:
-        """Have the thread stop as Ctrl-C would stop it: once, wherever it waits next."""
-        os.write(self._write, b".")
-
-    def take(self) -> None:
-        """Raise KeyboardInterrupt, once for each `set`."""
-        os.read(self.fd, 1)
-        raise KeyboardInterrupt
-
-    def check(self) -> None:
-        """`take`, where the thread waits for something else."""
-        if select.select([self.fd], [], [], 0.0)[0]:
-            self.take()
-
-    def close(self) -> None:
-        os.close(self.fd)
-        os.close(self._write)
 
 
 class Handle(Interface):
@@ -191,32 +110,6 @@ class WorkerEnds:
 
 Start = Callable[[WorkerEnds], Handle]
 """Starts the process behind the ends."""
-
-
-def seated(place: GroupPlace | None) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """The arguments and descriptors by which an interpreter gets its seat."""
-    if place is None:
-        return (), ()
-    fds = place.turn, *place.hands
-    return ("--seat", ",".join(map(str, (place.number, *fds)))), fds
-
-
-def fresh(start: Path, python: str, variables: Mapping[str, str], *more: str, fds: tuple[int, ...] = ()) -> Start:
-    """Starts an interpreter. `more` are further arguments, `fds` further descriptors that it inherits."""
-
-    def launch(ends: WorkerEnds) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [python, "-X", "faulthandler", str(start), "--read", str(ends.read), "--write", str(ends.write), *more],
-            cwd=ends.home / "cwd",
-            env={**variables, "TMPDIR": str(ends.home)},
-            stdin=subprocess.DEVNULL,
-            stdout=ends.log,
-            stderr=ends.log,
-            pass_fds=(ends.read, ends.write, *fds),
-            start_new_session=True,
-        )
-
-    return launch
 
 
 def started_in(home: Path) -> list[int]:
@@ -314,17 +207,12 @@ class Server:
     def receive(self, timeout_s: float, ending: bool = False) -> Any:
         """The next message. Raises TimedOut (and kills the worker) or Died, and KeyboardInterrupt where that was asked for, but
         not while something is being ended."""
-        deadline = time.monotonic() + timeout_s
-        while b"\n" not in self._buffer:
-            left = deadline - time.monotonic()
-            ready = self._ready(max(0.0, left), ending)
-            if self._read not in ready:
-                if left > 0:
-                    continue  # it has only printed something
-                self.kill()
-                raise TimedOut(timeout_s)
-            self._fill()
-        return self._next()
+        try:
+            ((_, message),) = arriving([self], timeout_s, ending=ending)
+        except TimedOut:
+            self.kill()
+            raise
+        return message
 
     def _fill(self) -> None:
         """Take what the worker has written. Raises Died if that is its end."""
@@ -344,15 +232,6 @@ class Server:
         """The error where something else wrote into the pipe: nothing after it can be trusted."""
         self.kill()
         return Died(1, f"wrote into the harness's pipe: {str(written)[:200]}")
-
-    def _ready(self, seconds: float, ending: bool) -> list[int]:
-        """The descriptors that can be read; what has been printed is taken along."""
-        waited = [fd for fd in (self._read, self._log.fd, -1 if ending else self._interrupt.fd) if fd >= 0]
-        ready, _, _ = select.select(waited, [], [], min(seconds, LONGEST_WAIT_S))
-        self._log.drain()
-        if self._interrupt.fd in ready:
-            self._interrupt.take()
-        return ready
 
     def _died(self) -> Died:
         self._wait(CLOSE_TIMEOUT_S)
@@ -425,10 +304,11 @@ class Server:
 
 
 def arriving(
-    servers: Sequence[Server], timeout_s: float, beside: Sequence[Server] = ()
+    servers: Sequence[Server], timeout_s: float, beside: Sequence[Server] = (), ending: bool = False
 ) -> Iterator[tuple[Server, Any]]:
     """The next message of each as it comes, of processes that work at once. Raises TimedOut if they take longer than that
-    together, and Died of the first that ends: of these, or of those `beside` that have no more to say."""
+    together, Died of the first that ends: of these, or of those `beside` that have no more to say. Raises KeyboardInterrupt
+    where that was asked for, but not while something is being `ending`."""
     deadline, waiting = time.monotonic() + timeout_s, list(servers)
     every = list(dict.fromkeys((*servers, *beside)))
     while waiting:
@@ -437,24 +317,25 @@ def arriving(
             yield server, server._next()
         if not waiting:
             return
-        left, interrupt = deadline - time.monotonic(), waiting[0]._interrupt
-        watched = [
-            *waiting,
-            *(server for server in beside if server not in waiting and not server._buffer and not server.ended),
-        ]
-        by_fd, logs = (
-            {server._read: server for server in watched},
-            [server._log.fd for server in every if server._log.fd >= 0],
-        )
-        ready, _, _ = select.select([*by_fd, *logs, interrupt.fd], [], [], min(max(0.0, left), LONGEST_WAIT_S))
-        for server in every:
-            server._log.drain()
-        if interrupt.fd in ready:
-            interrupt.take()
-        if not ready and left <= 0:
+        silent = [server for server in beside if server not in waiting and not server._buffer and not server.ended]
+        left_s = deadline - time.monotonic()
+        written = _written([*waiting, *silent], every, left_s, ending)
+        if not written and left_s <= 0:
             raise TimedOut(timeout_s)
-        for fd in by_fd.keys() & set(ready):
-            by_fd[fd]._fill()
+        for server in written:
+            server._fill()
+
+
+def _written(watched: Sequence[Server], every: Sequence[Server], left_s: float, ending: bool) -> list[Server]:
+    """Those of the watched that write something, or end, within that time. What `every` one has printed is taken along."""
+    by_fd, interrupt = {server._read: server for server in watched}, watched[0]._interrupt
+    waited = [*by_fd, *(server._log.fd for server in every if server._log.fd >= 0), *([] if ending else [interrupt.fd])]
+    ready, _, _ = select.select(waited, [], [], min(max(0.0, left_s), LONGEST_WAIT_S))
+    for server in every:
+        server._log.drain()
+    if interrupt.fd in ready:
+        interrupt.take()
+    return [by_fd[fd] for fd in ready if fd in by_fd]
 
 
 def discovered(server: Server, timeout_s: float) -> Suite | Broken:
@@ -472,95 +353,3 @@ def discovered(server: Server, timeout_s: float) -> Suite | Broken:
     except (TimedOut, Died) as error:
         error.importing = importing
         raise
-
-
-class ForkServer:
-    """A process that forks others: the workers of a side whose suite it has imported, or such processes themselves, of all
-    sides, for which it has imported the frameworks. `server` talks to it; `starting` makes its `Start` from its end of a
-    socket."""
-
-    def __init__(self, starting: Callable[[int], Start], opening: Open, reaper: Reaper, interrupt: Interrupt) -> None:
-        self._socket, theirs = socket.socketpair()
-        try:
-            with theirs:
-                self.server = Server(starting(theirs.fileno()), opening, reaper, interrupt)
-        except BaseException:
-            self._socket.close()
-            raise
-
-    @classmethod
-    def interpreter(
-        cls,
-        start: Path,
-        python: str,
-        variables: Mapping[str, str],
-        opening: Open,
-        reaper: Reaper,
-        interrupt: Interrupt,
-    ) -> ForkServer:
-        """One with an interpreter of its own."""
-
-        def starting(end: int) -> Start:
-            return fresh(start, python, variables, "--socket", str(end), fds=(end,))
-
-        return cls(starting, opening, reaper, interrupt)
-
-    def forking(self, place: GroupPlace | None = None) -> Start:
-        """Starts a worker, with a seat in a group where that is given."""
-        more = (place.turn, *place.hands) if place is not None else ()
-        return lambda ends: self._fork(ends, more, seat=0 if place is None else place.number)
-
-    def serving(self, end: int) -> Start:
-        """Starts a process that forks, with that end of a socket."""
-        return lambda ends: self._fork(ends, (end,), serves=True)
-
-    def _fork(self, ends: WorkerEnds, more: tuple[int, ...], **how: Any) -> Child:
-        """Raises Died or TimedOut if the server no longer answers."""
-        fds = [ends.read, ends.write, ends.log, *more]
-        self.server.send(Fork(str(ends.home), len(fds), **how))
-        with contextlib.suppress(OSError):  # the server has ended, which its answer will tell
-            socket.send_fds(self._socket, [b"."], fds)
-        answer = self.server.receive(START_TIMEOUT_S)
-        if not isinstance(answer, Forked):
-            raise self.server.strange(answer)
-        return Child(answer.pid, self)
-
-    def preload(self, modules: Sequence[str], timeout_s: float) -> str:
-        """Import more, for the children to come; returns why a fork could no longer measure. Raises Died and TimedOut."""
-        self.server.send(Preload(list(modules)))
-        return self.preloaded(timeout_s)
-
-    def preloaded(self, timeout_s: float) -> str:
-        """The answer to a `Preload` that was sent before."""
-        answer = self.server.receive(timeout_s)
-        if not isinstance(answer, Preloaded):
-            raise self.server.strange(answer)
-        return answer.unforkable
-
-    def ended(self, pid: int) -> int | None:
-        """Exit code of a child, None while it runs."""
-        try:
-            self.server.send(Reap(pid))
-            answer = self.server.receive(START_TIMEOUT_S, ending=True)
-            if not isinstance(answer, Reaped):
-                raise self.server.strange(answer)
-        except (Died, TimedOut):  # the child's parent is gone; nobody can tell the code now
-            return None if Path(f"/proc/{pid}").exists() else 0
-        return answer.returncode
-
-    def close(self) -> None:
-        self.server.close()
-        self._socket.close()
-
-
-class Child:
-    """A forked worker, as a `Handle`."""
-
-    def __init__(self, pid: int, parent: ForkServer) -> None:
-        self.pid, self._parent = pid, parent
-        self._code: int | None = None
-
-    def poll(self) -> int | None:
-        if self._code is None:
-            self._code = self._parent.ended(self.pid)
-        return self._code

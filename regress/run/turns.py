@@ -14,7 +14,7 @@ from regress.measure.wire import Task
 from regress.model import Case
 from regress.run.gpus import Gpu
 from regress.run.homes import apart
-from regress.run.servers import Interrupt
+from regress.run.interrupts import Interrupt
 
 POLL_S = 0.2
 """How long a lane that waits for a turn may take to notice Ctrl-C."""
@@ -43,7 +43,7 @@ class Turns:
 
     def alone(self, task: Task) -> bool:
         """Whether the task has to wait until no other lane works."""
-        return len(self._lanes) > 1 and Case(task.name, tuple(task.params)) in self._cases
+        return len(self._lanes) > 1 and Case.of(task) in self._cases
 
     def beside(self, task: Task, gpus: Sequence[Gpu]) -> int:
         """How many GPUs measure while the task is on these; 1 where it is all that is measured."""

@@ -14,8 +14,8 @@ import pytest
 
 from regress.cluster.engine import Attached, Gone, Place, Queued, Refused
 from regress.cluster.plan import Plan, Task
-from regress.cluster.runs import Attempt, Driver, End, Run, create, find
-from regress.commands.sweep import following
+from regress.cluster.runs import STALE_S, Attempt, Driver, End, Run, create, find, started
+from regress.commands.sweep import following, progress
 from regress.commands.sweep.done import FILE, Done, Suite, Tried
 from regress.commands.sweep.following import Followed, alone, follow
 from regress.history import Store
@@ -181,7 +181,7 @@ def test_of_two_kinds_the_other_goes_on_where_one_is_refused(place: Place_, tmp_
 @pytest.mark.parametrize("silent", [0, 2])
 def test_slurm_that_does_not_answer_is_waited_for(place: Place_, monkeypatch: pytest.MonkeyPatch, silent: int) -> None:
     """Neither when it is asked, nor when it is given a job."""
-    monkeypatch.setattr(following, "TELL_S", 0.0)
+    monkeypatch.setattr(progress, "TELL_S", 0.0)
 
     def steps() -> Iterator[Any]:
         yield from [{}] * (1 + silent)
@@ -334,7 +334,7 @@ def test_what_is_killed_between_two_writes_merges_the_same_attempt_again(place: 
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("regress.commands.sweep.following.Merging.finish", killed)
+        patched.setattr("regress.commands.sweep.arrivals.Merging.finish", killed)
         assert place.follow(Scripted(place.run, steps())).interrupted
     place.attempt(job="1", end=End(0))
     assert place.follow(Scripted(place.run, iter([{}]))).came == {"h100": 1}
@@ -342,7 +342,7 @@ def test_what_is_killed_between_two_writes_merges_the_same_attempt_again(place: 
 
 
 def test_a_second_driver_waits_for_the_first(place: Place_, monkeypatch: pytest.MonkeyPatch) -> None:
-    other = Driver(socket.gethostname(), os.getppid())
+    other = Driver(socket.gethostname(), os.getppid(), started(os.getppid()))
     write(place.run.folder / "driver.json", other)
     place.attempt(end=End(0))
     naps: list[float] = []
@@ -355,6 +355,69 @@ def test_a_second_driver_waits_for_the_first(place: Place_, monkeypatch: pytest.
     followed = place.follow(Scripted(place.run, iter([{}])))
     assert place.told.notes[0] == f"{place.run.name} is followed by {other.words}: waiting until it ends"
     assert (len(naps), followed.came["h100"]) == (1, 1)
+
+
+def test_a_number_that_another_process_has_by_now_is_no_driver(place: Place_) -> None:
+    write(place.run.folder / "driver.json", Driver(socket.gethostname(), os.getppid(), "before the last start"))
+    assert place.run.lead() is None
+
+
+def test_a_driver_on_another_host_is_alive_by_the_clock_of_the_disk(
+    place: Place_, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, other = place.run.folder / "driver.json", Driver("login2", 1)
+    write(path, other)
+    with monkeypatch.context() as patched:
+        patched.setattr("time.time", lambda: path.stat().st_mtime + 3600)  # our clock is ahead
+        assert place.run.lead() == other
+    os.utime(path, (0, path.stat().st_mtime - 2 * STALE_S))
+    assert place.run.lead() is None
+
+
+def test_a_driver_that_was_taken_for_dead_ends_and_says_who_follows(place: Place_) -> None:
+    other = Driver("login2", 1)
+
+    def steps() -> Iterator[Any]:
+        yield {}
+        write(place.run.folder / "driver.json", other)
+        yield WAITS
+
+    followed = place.follow(Scripted(place.run, steps()))
+    assert (followed.interrupted, followed.settled) == (True, False)
+    assert followed.warnings == [f"{place.run.name} is followed by 1 on login2 by now, which reports what comes of it"]
+
+
+def test_results_that_may_not_be_mixed_are_left_out_with_the_command_that_takes_them(place: Place_) -> None:
+    """Two nodes that came at once may both have passed for the first of their kind."""
+    tasks = {"h100": (Task(0, (SHA,)), Task(1, (SHA,)))}
+    place.run = create(place.run.folder / "two", Plan("key", "", "", "asv.conf.json", tasks))
+    place.attempt(end=End(0))
+    odd = place.attempt(1, end=End(0))
+    facts = odd.results / "h100" / "machine.json"
+    facts.write_text(facts.read_text().replace("Some CPU", "Another CPU"))
+    followed = place.follow(Scripted(place.run, iter([{}])))
+    assert (place.rounds, followed.settled, followed.given_up) == (2, True, 1)
+    (warning,) = followed.warnings
+    assert warning.startswith(f"h100 1 was not merged: cannot merge {odd.results}: its h100 is another machine")
+    assert warning.endswith(f"; then regress merge {odd.results}")
+
+
+def test_what_was_found_of_commits_is_kept_before_a_task_counts_as_merged(
+    place: Place_, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take = Run.take
+
+    def killed(run: Run, taken: Mapping[str, Any]) -> None:
+        if any(count.merged for count in taken.values()):
+            raise KeyboardInterrupt
+        take(run, taken)
+
+    place.attempt(end=End(3, tried={SHA: {"env b.gone": "v1"}}))
+    with monkeypatch.context() as patched:
+        patched.setattr(Run, "take", killed)
+        assert place.follow(Scripted(place.run, iter([{}]))).interrupted
+    kept = StateFile(place.session.cache / FILE, "commits", dict[str, Tried]).read()
+    assert kept == {SHA: {"env b.gone": "v1"}}
 
 
 def test_after_the_budget_nothing_begins_and_what_runs_is_waited_for(place: Place_, tmp_path: Path) -> None:
@@ -390,7 +453,7 @@ def test_without_waiting_there_is_one_look(place: Place_) -> None:
 
 
 def test_people_are_told_in_a_line_a_kind_how_far_it_is(place: Place_, tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(following, "TELL_S", 0.0)
+    monkeypatch.setattr(progress, "TELL_S", 0.0)
     tasks = {"h100": tuple(Task(number, (SHA,)) for number in range(6))}
     place.run = create(tmp_path / "six", Plan("key", "", "", "asv.conf.json", tasks))
     some = {("h100", 1): Queued("running"), ("h100", 2): Queued("running")}

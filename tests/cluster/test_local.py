@@ -7,9 +7,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from regress.cluster.local import Local
 from regress.cluster.plan import Plan, Task
 from regress.cluster.runs import Run, create
+from regress.history.kept import write
 from regress.model import Cluster, Kind
 
 HOLDS = Kind("h100", at_most=1, setup=('echo "$REGRESS_JOB $REGRESS_SLOT $PWD"', "yes | head -1", "exec sleep 600"))
@@ -39,6 +42,19 @@ def test_a_task_outlives_its_driver_and_the_next_one_ends_it(tmp_path: Path) -> 
     _until(lambda: not second.queued(run))
     assert second.gone(run, "h100", 0, job).how == "failed"
     assert second.gone(run, "h100", 1, job).how == "unknown"
+
+
+def test_a_run_is_there_once_all_is_that_belongs_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without what people knew before it all of the history would be new."""
+    names: list[str] = []
+
+    def written(path: Path, value: object) -> None:
+        names.append(path.name)
+        write(path, value)
+
+    monkeypatch.setattr("regress.cluster.runs.write", written)
+    create(tmp_path, Plan("key", "", "", "asv.conf.json", {"h100": ()}), {"told.json": {}})
+    assert names == ["told.json", "plan.json"]
 
 
 def _said(run: Run) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from regress.cluster.plan import GROUP, Plan, Task
 from regress.cluster.runs import Attempt, End, Run, costs_of, create
-from regress.commands.shard import require_alike, shard
+from regress.commands.shard import _first_of_all, require_alike, shard
 from regress.errors import NothingMeasured, RegressError, StoreError
 from regress.git import publish
 from regress.history import Store
@@ -36,6 +36,13 @@ def test_a_node_that_is_another_machine_says_so_before_it_measures(place: Place_
         require_alike(place.run, place.session, "h100")
     assert raised.value.why == f"cpu is {own['cpu']!r} here, and 'Another CPU' there"
     assert '"constraint"' in raised.value.fix
+
+
+def test_of_two_nodes_that_are_first_at_once_one_is(tmp_path: Path) -> None:
+    path = tmp_path / "machine.json"
+    assert _first_of_all(path, {"cpu": "one"}) == {"cpu": "one"}
+    assert _first_of_all(path, {"cpu": "other"}) == {"cpu": "one"}, "it had seen no file, and one was there by then"
+    assert [file.name for file in tmp_path.iterdir()] == ["machine.json"]
 
 
 def test_what_a_node_cannot_do_is_the_end_of_its_attempt_and_stands_in_the_log(

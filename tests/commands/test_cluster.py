@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -19,11 +20,14 @@ from regress.cluster.plan import Plan, Task
 from regress.cluster.runs import End, Run
 from regress.commands.away import there
 from regress.commands.sweep.choosing import Asked, Chosen, choose
-from regress.commands.sweep.cluster import On
+from regress.commands.sweep.cluster import _taken_up
+from regress.commands.sweep.planning import On, key_of, on_kinds
 from regress.history import Store
 from regress.history.kept import write
 from regress.model import Kind
 from regress.run.execute import Watcher
+from regress.session import Request
+from tests.cluster.test_following import Told
 from tests.commands.test_check import document
 from tests.conftest import Project, Result, inside, start
 from tests.history.samples import BOX, ENV, benchmark, taken
@@ -157,16 +161,17 @@ def test_a_killed_driver_leaves_its_tasks_running_and_the_same_command_takes_the
 
 def test_ctrl_c_detaches_and_says_how_to_go_on(project: Callable[..., Project]) -> None:
     p, shas = local(project, [50e-6] * 3)
-    driver = start(p.root, "sweep", "ALL", "--on", "h100")
+    driver = start(p.root, "sweep", "ALL", "--on", "h100", "--rounds", "2")
     while not list(p.root.parent.glob("cache/*/cluster/runs/*/h100/*.0/began.json")):
         assert driver.poll() is None, driver.communicate()
         time.sleep(0.05)
     driver.send_signal(signal.SIGINT)
     out, err = driver.communicate(timeout=60)
     assert driver.returncode == 130, err
-    assert "regress sweep ALL --on h100" in out
+    (again,) = re.findall(r"^go on +regress (.*)$", out, re.MULTILINE)
     assert "kill " in out
-    result = p.regress("sweep", "ALL", "--on", "h100")
+    result = p.regress(*again.split())
+    assert " is resumed" in result.err
     assert result.code == 0, result.err
     assert rounds_of(p, "h100") == once(shas, run_of(p), "h100")
 
@@ -219,6 +224,16 @@ def test_two_kinds_are_too_many_for_one_command(project: Callable[..., Project])
 def test_without_a_cluster_the_kinds_are_what_lacks(project: Callable[..., Project]) -> None:
     result = project().regress("check", "HEAD~1", "--on", "h100")
     assert (result.code, "the configuration has no kinds" in result.err) == (2, True), result.err
+
+
+def test_two_clones_with_one_results_dir_follow_one_run(project: Callable[..., Project], tmp_path: Path) -> None:
+    p, _ = local(project, [50e-6])
+    config = json.loads((p.root / "asv.conf.json").read_text())
+    p.commit({"asv.conf.json": json.dumps({**config, "results_dir": str(tmp_path / "results")})})
+    p.git("clone", "-q", ".", str(tmp_path / "clone"))
+    roots = (p.root, tmp_path / "clone")
+    keys = [key_of(on_kinds(Request(root), "h100"), Asked(("ALL",))) for root in roots]
+    assert keys[0] == keys[1] != key_of(on_kinds(Request(p.root, patterns=("work",)), "h100"), Asked(("ALL",)))
 
 
 class Instant:
@@ -277,10 +292,10 @@ def instantly(project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch) 
         return plans[-1], choose(on.session, asked, ())
 
     def sweep(how: str = "") -> Result:
-        monkeypatch.setattr("regress.commands.sweep.cluster.engine_of", lambda _: Instant(times, how))
+        monkeypatch.setattr("regress.commands.sweep.planning.engine_of", lambda _: Instant(times, how))
         return inside(p, "sweep", "ALL", "--on", "h100", "--format", "json")
 
-    monkeypatch.setattr("regress.commands.sweep.cluster._plan", planned)
+    monkeypatch.setattr("regress.commands.sweep.cluster.plan_of", planned)
     monkeypatch.setattr("regress.commands.sweep.cluster.publish", lambda *_: None)
     monkeypatch.setattr("regress.commands.sweep.following.POLL_S", (0.0, 0.0))
     return sweep
@@ -331,10 +346,37 @@ def test_what_a_driver_reports_at_ctrl_c_is_not_new_to_the_next_one(
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("regress.commands.sweep.following._Following._tell", interrupt)
+        patched.setattr("regress.commands.sweep.following.Progress.tell", interrupt)
         first = instantly()
     assert (first.code, fresh(first)) == (130, [True])
     assert fresh(instantly()) == [False]
+
+
+def test_of_two_drivers_that_come_at_once_one_plans(
+    project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    p, (sha,) = local(project, [50e-6])
+    on, asked, watchers = on_kinds(Request(p.root), "h100"), Asked(("ALL",)), (Told(), Told())
+    runs, planned = list[Run | None](), list[str]()
+
+    def take_up(watcher: Told) -> None:
+        runs.append(_taken_up(on, asked, "key", watcher)[0])
+
+    second = threading.Thread(target=take_up, args=(watchers[1],))
+
+    def plan(on: On, asked: Asked, key: str, watcher: Watcher) -> tuple[Plan, Chosen]:
+        planned.append(key)
+        second.start()
+        while not watchers[1].notes:
+            time.sleep(0.01)
+        return Plan(key, "", sha, "asv.conf.json", {"h100": (Task(0, (sha,), sha),)}), choose(on.session, asked, ())
+
+    monkeypatch.setattr("regress.commands.sweep.cluster.plan_of", plan)
+    take_up(watchers[0])
+    second.join()
+    names = {run.name for run in runs if run is not None}
+    assert (len(runs), len(names), planned) == (2, 1, ["key"])
+    assert watchers[1].notes == ["another driver plans this sweep; waiting until it has", f"{names.pop()} is resumed"]
 
 
 def one_each(lacking: Sequence[str], anchor: str, *_: object) -> list[Task]:
@@ -345,9 +387,9 @@ def one_each(lacking: Sequence[str], anchor: str, *_: object) -> list[Task]:
 def test_what_is_more_than_one_run_has_is_for_the_next(
     project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("regress.commands.sweep.cluster.MOST_TASKS", 1)
+    monkeypatch.setattr("regress.commands.sweep.planning.MOST_TASKS", 1)
     p, shas = local(project, [50e-6] * 4, h100=KIND)
-    monkeypatch.setattr("regress.commands.sweep.cluster.tasks_of", one_each)
+    monkeypatch.setattr("regress.commands.sweep.planning.tasks_of", one_each)
     left, nothing = (inside(p, "sweep", "ALL", "--on", "h100", "--format", "json") for _ in range(2))
     said = [
         [warning for warning in document(result)["warnings"] if "than one run has" in warning]

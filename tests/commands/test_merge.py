@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import jsonschema
 import pytest
 
-from regress.history import Store
-from regress.model import Machine
+from regress.commands.sweep.marks import Reported, Untold
+from regress.history import Store, sidecar
+from regress.history.disk import replace_file
+from regress.model import Machine, Report
 from regress.report.json import schema
-from tests.conftest import Project, Result, regress
+from regress.session import Request, Session
+from tests.conftest import Project, Result, inside, regress
 from tests.history.samples import BOX, ENV, SHA, benchmark, side, taken
 
 CODE = "import regress_scripted as d\ndef work(): d.kernel('k', {seconds})\n"
@@ -110,6 +116,93 @@ def test_any_folder_may_be_merged_into(parted: tuple[Project, list[Path]], tmp_p
     assert (done.code, done.err) == (0, "")
     assert "18 rounds added" in done.out
     assert "1 folder: 18 rounds added" in merged(p, nowhere / "shared").out
+
+
+@pytest.fixture
+def shard(project: Callable[..., Project], tmp_path: Path) -> tuple[Project, Path]:
+    """A project, and a folder of results of its ten commits, the later half slower."""
+    p, store = project(), Store(tmp_path / "shard")
+    for at in range(10):
+        about, seconds = (side(p.commit({"NEWS": str(at)}), date=1e9 + at), 1e-3 * (1.0 if at < 5 else 1.2))
+        for order in range(2):
+            values = taken(
+                benchmark().name, order=order, started_at=10.0 * at + order, gpu_time=seconds + 1e-7 * (at % 3)
+            )
+            store.append(about, BOX, ENV, values, {}, benchmark())
+        store.finish(about, BOX, ENV, python="3.12", benchmarks={benchmark().name: benchmark()})
+    return p, store.root
+
+
+def told(p: Project, folder: Path) -> tuple[int, int]:
+    """The exit code of a merge, and how many changes it reports as new."""
+    done = inside(p, "merge", str(folder), "--format", "json")
+    document = json.loads(done.out)
+    return done.code, sum(change["new"] for change in document.get("changes", ()))
+
+
+def test_what_was_new_in_a_merge_that_did_not_report_is_new_in_the_next_one_and_only_there(
+    shard: tuple[Project, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr("regress.commands.merge._summed_up", lambda _: 1 / 0)  # all is taken by then
+        assert inside(shard[0], "merge", str(shard[1])).code == 5
+    assert [told(*shard) for _ in range(2)] == [(1, 1), (0, 0)]
+
+
+@pytest.mark.parametrize(
+    ("stops", "whole", "code"),
+    [(KeyboardInterrupt(), 0, 130), (OSError(errno.ENOSPC, "No space left on device"), 7, 2)],
+)
+def test_what_a_merge_that_was_stopped_has_not_taken_is_new_in_the_next_one(
+    shard: tuple[Project, Path], monkeypatch: pytest.MonkeyPatch, stops: BaseException, whole: int, code: int
+) -> None:
+    left = iter(range(whole))
+
+    def replace(path: Path, data: bytes) -> None:
+        if path.name.endswith(sidecar.ENDING) and next(left, None) is None:
+            raise stops
+        replace_file(path, data)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("regress.history.disk.replace_file", replace)
+        assert told(*shard) == (code, 0)
+    assert [told(*shard) for _ in range(2)] == [(1, 1), (0, 0)]
+
+
+def test_a_second_merge_begins_once_people_have_the_report_of_the_first(project: Callable[..., Project]) -> None:
+    untold, order, waits = Untold(Session(Request(project().root)), "merge"), list[str](), threading.Event()
+
+    def note(text: str) -> None:
+        order.append(text)
+        waits.set()
+
+    def command() -> Reported:
+        order.append("begins")
+        return Report("merge"), lambda: order.append("told")
+
+    def again() -> None:
+        untold.alone(note, command)[1]()
+
+    _, first = untold.alone(note, command)
+    second = threading.Thread(target=again)
+    second.start()
+    waits.wait()
+    first()
+    second.join()
+    said = "the same command is under way in another process; waiting until it ends"
+    assert order == ["begins", said, "told", "begins", "told"]
+
+
+def test_where_the_cache_cannot_be_written_a_merge_says_what_a_kill_would_lose(
+    shard: tuple[Project, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    p, folder = shard
+    (p.root / "file").touch()
+    monkeypatch.setenv("REGRESS_CACHE_DIR", str(p.root / "file"))
+    done = inside(p, "merge", str(folder), "--format", "json")
+    assert done.code == 1, done.err
+    (warning,) = [text for text in json.loads(done.out)["warnings"] if "if this merge is killed" in text]
+    assert (done.code, warning.startswith("cannot write ")) == (1, True)
 
 
 def test_two_machines_publish_as_the_docs_show(tmp_path: Path) -> None:

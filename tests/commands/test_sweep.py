@@ -232,6 +232,16 @@ def test_what_a_killed_sweep_has_not_told_the_next_one_tells(project: Callable[.
     assert [change["new"] for change in document(again)["changes"]] == [False]
 
 
+def test_a_group_keeps_its_worktrees_and_gives_them_back(project: Callable[..., Project], tmp_path: Path) -> None:
+    p, shas = filled(project, [50e-6] * 8, worktrees=2, cache_dir=str(tmp_path / "cache"))
+    result = inside(p, "sweep", "ALL")
+    assert result.code == 0
+    assert re.findall(r"^(\d) commits?, ", result.err, re.MULTILINE) == ["4", "4"], "what cannot be in turn is alone"
+    assert rounds_of(p) == {sha: Counter(dict.fromkeys(CASES, 2)) for sha in shas}
+    left = [tree for sha in shas for tree in tmp_path.glob(f"cache/*/worktrees/*/{sha}")]
+    assert 2 <= len(left) <= 6, "no more than the last group's and those that are kept"
+
+
 def test_the_newest_results_alone_are_tentative(project: Callable[..., Project]) -> None:
     p, shas = filled(project, [50e-6] * 6 + [60e-6])
     result = p.regress("sweep", "ALL", "--format", "json")
@@ -777,7 +787,7 @@ def test_since_a_release_leaves_out_the_patches_of_older_ones(project: Callable[
 
     def chosen(since: str) -> set[str]:
         wanted = choose(session, Asked(("TAGS",), since), ()).wanted
-        return {name for sha, names in session.repository.releases().items() if sha in wanted for name in names}
+        return {name for sha, names in session.repository.releases.all().items() if sha in wanted for name in names}
 
     assert chosen("v2.0") == {"v2.0", "v2.1", "v3.0"}
     assert chosen("v2.1") == {"v2.1", "v3.0"}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from regress.model import Against, Protocol, Round
-from regress.run import groups, plan, processes
+from regress.run import plan, processes, replies
 from regress.run.groups import _difference, _in_order, _Windows
 from tests.run.test_execute import Bench, failures, good
 
@@ -145,7 +145,7 @@ def time_other(): device.host(100e-6)
 def test_a_side_that_hangs_ends_with_its_time_and_the_next_case_goes_on(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(groups, "GRACE_S", 0.3)
+    monkeypatch.setattr(replies, "GRACE_S", 0.3)
     bench.write(
         """
 import time, regress_scripted as device
@@ -257,8 +257,8 @@ def test_sides_with_unlike_variables_have_origins_of_their_own(bench: Bench, mon
 def test_a_zygote_whose_forks_do_not_work_is_not_used(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     real = processes.Processes._tried
 
-    def tried(self: processes.Processes, side: object, origin: object, device: bool) -> str:
-        return "it hangs" if origin.zygote is not None else real(self, side, origin, device)  # type: ignore[attr-defined, arg-type]
+    def tried(self: processes.Processes, side: object, origin: object) -> str:
+        return "it hangs" if origin.zygote is not None else real(self, side, origin)  # type: ignore[attr-defined, arg-type]
 
     monkeypatch.setattr(processes.Processes, "_tried", tried)
     bench.write(WORK, base="FACTOR = 1.0", head="FACTOR = 1.0")

@@ -12,10 +12,11 @@ import pytest
 
 from regress.measure.wire import Program, Proposal, Suite, Task
 from regress.model import PROGRAM, Benchmark, Commit, Protocol, Round, Settings, Side
+from regress.run.deadline import ENDLESS
 from regress.run.environments import Prepared
 from regress.run.plan import unimportable
-from regress.run.processes import Processes
 from regress.run.programs import Programs
+from regress.run.starting import Starter
 
 WRITES = 'cp results.json "$1"'
 
@@ -36,14 +37,14 @@ class Head:
         self.side = Prepared(
             Side(name, Commit("0" * 40, "", "", 0.0), ""), tree, "python3", (tree,), {"PATH": "/usr/bin:/bin"}
         )
-        self.processes = Processes(tree, tree, Settings(discover_timeout_s=20.0))
+        self.starter = Starter(tree, tree, Settings(discover_timeout_s=20.0))
 
     def write(self, does: str = WRITES, **medians: float) -> None:
         (self.tree / "bench.sh").write_text(does)
         (self.tree / "results.json").write_text(document(**medians))
 
     def discovered(self, *programs: Program) -> Suite:
-        return self.programs.discovered(self.processes, self.side, Suite([], [], programs=list(programs)))
+        return self.programs.discovered(self.starter, self.side, Suite([], [], programs=list(programs)))
 
     def visits(self, suite: Suite, order: int = 0, protocol: Protocol | None = None) -> list[Proposal | Round]:
         benchmarks = {benchmark.name: benchmark for benchmark in suite.benchmarks}
@@ -52,9 +53,7 @@ class Head:
             for benchmark in benchmarks.values()
         ]
         runs = self.programs.apart(tasks, benchmarks)
-        return [
-            reply for run in runs for _, reply in self.programs.visit(self.processes, self.side, run, lambda left: left)
-        ]
+        return [reply for run in runs for _, reply in self.programs.visit(self.starter, self.side, run, ENDLESS)]
 
     def rounds(self, suite: Suite, order: int = 0) -> dict[str, Round]:
         rounds = self.visits(suite, order, Protocol("wall_time", process=PROGRAM))
@@ -65,7 +64,7 @@ class Head:
 def head(tmp_path: Path) -> Iterator[Head]:
     made = Head(tmp_path / "tree")
     yield made
-    made.processes.close()
+    made.starter.close()
 
 
 SORT = Program("tools.Sort", ["sh", "bench.sh", "{output}"], "hyperfine", version="1", declared={"tags": ["io"]})
@@ -117,7 +116,7 @@ def test_parameters_are_words_of_the_command_and_axes_of_its_cases(head: Head) -
     copy = named(suite)["tools.Sort.copy"]
     assert (copy.params, copy.param_names) == ([["2", "4"]], ["n"])
     task = Task("tools.Sort.copy", ["4"], "head", 0, Protocol("wall_time"))
-    ((_, reply),) = head.programs.visit(head.processes, head.side, [task], lambda left: left)
+    ((_, reply),) = head.programs.visit(head.starter, head.side, [task], ENDLESS)
     assert isinstance(reply, Round)
     assert reply.values["wall_time"].value == 4.0
 
@@ -183,7 +182,7 @@ def test_what_worked_on_the_other_side_and_is_missing_here_has_failed(head: Head
         base.write(WRITES, small=1.0, big=2.0)
         had = named(base.discovered(SORT))
     finally:
-        base.processes.close()
+        base.starter.close()
     for does, lost in ((f"{WRITES}; exit 1", {"tools.Sort.big"}), ("exit 1", {"tools.Sort.small", "tools.Sort.big"})):
         head.programs = Programs(60.0)
         head.write(does, small=1.0)

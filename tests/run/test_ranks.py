@@ -22,7 +22,7 @@ from regress.compare.judge import compare
 from regress.measure import ranks as measuring
 from regress.measure.wire import Meeting, Meets, Proposal, Rank
 from regress.model import Case, Failure, Measured, Round, Settings
-from regress.run import groups, plan, ranks
+from regress.run import plan, ranks, replies
 from regress.run.gpus import Gpu
 from regress.run.job import JobResult
 from regress.run.plan import Selection
@@ -53,7 +53,7 @@ def bench(tmp_path: Path) -> Bench:
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(groups, "GRACE_S", 0.2)
+    monkeypatch.setattr(replies, "GRACE_S", 0.2)
     monkeypatch.setattr(ranks, "SETTLE_S", 0.2)
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from regress.run.servers import Reaper
+from regress.measure.wire import Open, Opened, encode
+from regress.run.interrupts import Interrupt, Reaper
+from regress.run.servers import Server, TimedOut, WorkerEnds, arriving
 from tests.conftest import Project
 
 CODE = "import regress_scripted as d\ndef work(): d.kernel('k', 50e-6)\n"
@@ -35,6 +38,24 @@ def test_whatever_the_folder_is_called_its_worker_is_ended_and_it_alone_removed(
         for worker in workers:
             worker.kill()
             worker.wait()
+
+
+PRINTS = "import os; os.write({0}, {1!r})\nwhile True: os.write({2}, b'x' * 4096)"
+
+
+def test_what_is_printed_without_end_is_no_answer() -> None:
+    def start(ends: WorkerEnds) -> subprocess.Popen[bytes]:
+        code = PRINTS.format(ends.write, encode(Opened(0, {})), ends.log)
+        words = [sys.executable, "-I", "-S", "-c", code]
+        return subprocess.Popen(words, pass_fds=(ends.read, ends.write, ends.log), start_new_session=True)
+
+    reaper, interrupt = Reaper(), Interrupt()
+    try:
+        with pytest.raises(TimedOut), Server(start, Open("", [], ""), reaper, interrupt) as server:
+            next(arriving([server], 0.05))
+    finally:
+        reaper.close()
+        interrupt.close()
 
 
 @pytest.mark.parametrize("name", ["a\nb", "caf\udce9"])

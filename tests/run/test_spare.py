@@ -28,7 +28,7 @@ class Lane(lanes.Lane):
 
     def __init__(self, gpus: tuple[Gpu, ...]) -> None:
         interrupt = SimpleNamespace(set=lambda: self.interrupted.append(True))
-        processes: Any = SimpleNamespace(visible="", interrupt=interrupt)
+        processes: Any = SimpleNamespace(starter=SimpleNamespace(visible="", interrupt=interrupt))
         super().__init__(SimpleNamespace(processes=processes), (), gpus)  # type: ignore[arg-type]
         self.interrupted: list[bool] = []
 

@@ -12,7 +12,7 @@ import pytest
 from regress.measure.wire import Task
 from regress.model import Case
 from regress.run.gpus import Gpu
-from regress.run.servers import Interrupt
+from regress.run.interrupts import Interrupt
 from regress.run.turns import Turns, TurnStep
 
 LANES = [(Gpu(name),) for name in "abcd"]

@@ -5,27 +5,35 @@ choosing   which commits the words on the command line are about
 order      which of them are measured next
 done       what is measured already, and what cannot be
 measuring  group after group
+groups     which commits a group has, and what is measured again beside them
+building   the builds of a group, several at once
 cards      groups of several cards, and which commit all of them have in common
 confirming what was seen over several cards, measured in turn
 bisecting  the commits of what is new and may be due to several
 reporting  what there is to say
+
+and on nodes of a cluster
+
+cluster    planned, followed, merged and judged here
+planning   what each kind of nodes lacks, in tasks
+following  one run, until nothing is left to wait for
+arrivals   the results of its tasks
+progress   how far it is
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import replace
 
 from regress.commands.sweep.bisecting import Bisected, bisect_new
 from regress.commands.sweep.choosing import ALL, NEW, TAGS, Asked, Chosen, choose
 from regress.commands.sweep.confirming import Confirmed, confirm, tentative
-from regress.commands.sweep.marks import Mark, Untold
+from regress.commands.sweep.marks import Mark, Reported, Untold
 from regress.commands.sweep.measuring import Sweep
 from regress.commands.sweep.reporting import nothing, report_of, standing
 from regress.errors import NothingMeasured, RegressError
-from regress.model import Report
 from regress.run.execute import Watcher
 from regress.session import Request, Session
 from regress.text.wording import counted
@@ -35,7 +43,7 @@ from regress.units import format_duration
 
 def sweep(
     request: Request, asked: Asked, watcher: Watcher, *, budget_s: float = math.inf, bisects: bool = False
-) -> tuple[Report, Callable[[], None]]:
+) -> Reported:
     """Measure and record the commits that were asked for and are not measured yet, until all are or the budget ends; with
     `bisects` spend what is left of it on new events that several commits may be to blame for.
 
@@ -44,6 +52,15 @@ def sweep(
     """
     start = time.monotonic()
     session = opened(request)
+    untold = Untold(session, session.machine.name, asked)
+    return untold.alone(watcher.note, lambda: _swept(session, asked, watcher, untold, start, budget_s, bisects))
+
+
+def _swept(
+    session: Session, asked: Asked, watcher: Watcher, untold: Untold, start: float, budget_s: float, bisects: bool
+) -> Reported:
+    """The sweep that no other process is at."""
+    request = session.request
     if asked.word in (NEW, ALL, TAGS):
         session.repository.fetch()
     recorded = session.recorded(session.machine.name)
@@ -56,7 +73,7 @@ def sweep(
         mark.write(chosen.after)
     end_s = start + budget_s
     run = Sweep(session, chosen, watcher, recorded, asked.environment, asked.retry, end_s=end_s)
-    now, untold = events_in(session, chosen.histories, run.names, session.machine.name), Untold(session, asked)
+    now = events_in(session, chosen.histories, run.names, session.machine.name)
     before = untold.read()
     unsure = run.several and tentative(now.changes)  # of a sweep whose budget ended before they were measured in turn
     if not run.left and not run.failed and not unsure and before is None:
@@ -123,12 +140,16 @@ def _found(session: Session, chosen: Chosen, run: Sweep, before: Events) -> Even
 
 
 def words_of(request: Request, asked: Asked) -> list[str]:
-    """What asks for these commits and cases again."""
+    """What asks for these commits and cases again, measured in the same way."""
+    given = request.overrides
     named = (
         ("--since", asked.since),
         ("--steps", str(asked.steps) if asked.steps else None),
         ("--env", asked.environment or None),
-        ("--machine", request.overrides.get("machine")),
+        ("--machine", given.get("machine")),
+        ("--device", given.get("device")),
+        ("--rounds", str(given["sweep_rounds"]) if "sweep_rounds" in given else None),
+        ("--config", str(request.config_file) if request.config_file is not None else None),
         ("--gpus", ",".join(request.gpus)),
         ("--into", str(request.into) if request.into is not None else None),
     )
@@ -136,6 +157,7 @@ def words_of(request: Request, asked: Asked) -> list[str]:
         *asked.words,
         *(word for name, value in named if value for word in (name, value)),
         *([f"--{asked.only}"] if asked.only else []),
+        *(["--retry"] if asked.retry else []),
     ]
     words += [word for pattern in request.patterns for word in ("-b", pattern)]
     return words + [word for tag in request.tags for word in ("--tag", tag)]

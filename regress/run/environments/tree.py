@@ -74,9 +74,9 @@ def prepare(side: Side, environment: Environment, site: BuildSite, identity: Ide
                 else f"-{re.sub(r'[^A-Za-z0-9_.+-]', '_', environment.name)}"
             )
             folder = site.cache / f"worktrees{own}"
-            tree = repository.worktree(side.commit, folder, lambda tree, name: matters(tree, name, config))
-            lacking = repository.lacking(tree)
-            repository.trim_worktrees(folder, config.settings.worktrees)
+            tree = repository.worktrees.get(side.commit, folder, lambda tree, name: matters(tree, name, config))
+            lacking = repository.worktrees.lacking(tree)
+            repository.worktrees.trim(folder, config.settings.worktrees)
             build_s = _build(side, tree, python, environment, site)
         roots = import_roots(tree, config)
     variables = {**_variables(roots, site.cache), **_asvs(side, environment, config), **environment.variables}
@@ -243,7 +243,7 @@ def _build(side: Side, tree: Path, python: str, environment: Environment, site: 
     settings, cache = site.config.settings, site.cache / "builds"
     if not settings.build:
         return 0.0
-    mark, log = site.repository.own_folder(tree) / BUILT, cache / f"{side.commit.sha}.log"
+    mark, log = site.repository.worktrees.own_folder(tree) / BUILT, cache / f"{side.commit.sha}.log"
     key = _key(side, python, environment, site)
     kept = BuildStore(cache / "kept", settings.build_cache_bytes)
     cache.mkdir(parents=True, exist_ok=True)
@@ -253,7 +253,7 @@ def _build(side: Side, tree: Path, python: str, environment: Environment, site: 
         if len(done) == 2 and done[0] == key:
             return float(done[1])
         if done and done[0] != key:
-            site.repository.clean(tree)  # another build's files are no part of this one
+            site.repository.worktrees.clean(tree)  # another build's files are no part of this one
         mark.write_text(key)
         with kept.used(key) as folder:
             if folder is not None and _fits(folder, side, site):
@@ -266,7 +266,7 @@ def _build(side: Side, tree: Path, python: str, environment: Environment, site: 
             _run_build(command, side, tree, python, environment, log, settings.build_timeout_s)
         seconds = time.monotonic() - start
         mark.write_text(f"{key} {seconds:.3f}")
-        outputs = site.repository.outputs(tree)
+        outputs = site.repository.worktrees.outputs(tree)
         if outputs is not None:
             kept.keep(key, lambda fresh: _copy(outputs, tree, fresh))
         return seconds
