@@ -137,8 +137,14 @@ class Project:
         files += self.repository.changed_files(self.own_paths) if head.dirty else []
         return tuple(dict.fromkeys(files))
 
-    def turned_round(self, base: Side, head: Side) -> list[str]:
-        """The note that the base came after the head: what got worse reads as an improvement then."""
+    def doubtful_order(self, base: Side, head: Side) -> list[str]:
+        """The note that the base came after the head, so that what got worse reads as an improvement; or that both are one commit,
+        which passes whatever was meant."""
+        if (base.commit.sha, base.environment) == (head.commit.sha, head.environment):
+            aa = quoted("regress", "doctor", "--aa")
+            return [
+                f"both sides are {base.commit.short}: there is nothing to find; to measure a commit against itself: {aa}"
+            ]
         if base.commit.sha == head.commit.sha or not self.repository.is_ancestor(head.commit.sha, base.commit.sha):
             return []
         again = quoted("regress", "check", head.commit.short, base.commit.short)

@@ -154,7 +154,7 @@ def _judged(
     _confirmed(session, base, head, comparisons)
     warnings += complaints(session, told)
     warnings += unlike_requirements(session, *sides)
-    warnings += [] if head.dirty else session.turned_round(*sides)
+    warnings += [] if head.dirty else session.doubtful_order(*sides)
     if measured.interrupted:
         warnings.append("interrupted: the verdicts use the rounds that were finished")
     report = Report(

@@ -579,6 +579,17 @@ def test_without_a_gpu_there_are_no_clocks_to_lock(project: Callable[..., Projec
         ]
 
 
+def test_two_sides_of_one_commit_are_told_of(project: Callable[..., Project]) -> None:
+    """A job that names the same commit twice would pass for ever."""
+    p = project()
+    p.commit({"proj/__init__.py": code(), "benchmarks/b.py": SUITE})
+    session = Session(Request(start=p.root))
+    head = session.revision_side("head", "HEAD")
+    (told,) = session.doubtful_order(replace(head, name="base"), head)
+    assert told.startswith(f"both sides are {head.commit.short}: there is nothing to find")
+    assert session.doubtful_order(replace(head, environment="next"), head) == []
+
+
 def test_what_cannot_be_profiled_is_not_to_be_explained() -> None:
     """A laptop without torch: `explain` would measure, and fail."""
     timed = Benchmark("b.time_work", "time", "seconds", [], [], "1", metric="wall_time", needs_device=False)
