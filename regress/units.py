@@ -47,8 +47,10 @@ _SCALES = {
     "bytes": _SIZES,
     "J": _ENERGIES,
     "count": (("", 1.0),),
+    "unit": (("", 1.0),),
 }
-"""Units that are scaled, by the names that asv and our metrics give them; any other unit is printed as it was declared."""
+"""Units that are scaled, by the names that asv and our metrics give them; any other unit is printed as it was declared. What
+declares none has asv's "unit"."""
 
 _MINUTE, _HOUR, _DAY, _WEEK, _MONTH, _YEAR = 60.0, 3600.0, 86400.0, 604800.0, 2629800.0, 31557600.0
 
@@ -149,9 +151,11 @@ def format_change(ratio: float | None) -> str:
 
 
 def format_interval(low: float | None, high: float | None) -> str:
-    """An interval of ratios in percent: "+8.8 … +10.1"."""
+    """An interval of ratios in percent: "+8.8 … +10.1"; from ten times on as `format_change` has it, "x142 … x162"."""
     if low is None or high is None or math.isnan(low) or math.isnan(high):
         return MISSING
+    if low >= 10:
+        return f"x{format_number(low)} … x{format_number(high)}"
     return f"{_signed(low)} … {_signed(high)}"
 
 

@@ -65,6 +65,7 @@ def test_a_size_is_scaled_in_binary_units(size: float, text: str) -> None:
         (3.0, "count", "3"),
         (1234567.0, "count", "1234567"),
         (2.5, "count", "2.50"),
+        (5000.0, "unit", "5000"),
         (912.04, "GFLOP/s", "912 GFLOP/s"),
         (3.0, "GFLOP/s", "3.00 GFLOP/s"),
         (0.0, "points", "0 points"),
@@ -142,6 +143,8 @@ def test_a_ratio_is_a_change(ratio: float | None, text: str) -> None:
 def test_an_interval_of_ratios() -> None:
     assert units.format_interval(1.088, 1.101) == "+8.8 … +10.1"
     assert units.format_interval(0.9999, 2.5) == "0.0 … +150"
+    assert units.format_interval(9.5, 12.0) == "+850 … +1100"
+    assert units.format_interval(141.79, 161.86) == "x142 … x162", "as the change between them is told"
     assert units.format_interval(None, 1.1) == units.format_interval(1.0, math.nan) == "-"
 
 

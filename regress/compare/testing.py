@@ -49,7 +49,9 @@ def with_test(subject: Subject, name: str, why: str = "", *, primary: bool) -> D
     draft = _apart(draft, draws)
     base_draws, head_draws = _drawn(subject, draft, draws.base), _drawn(subject, draft, draws.head)
     if len(base_draws) < len(draws.base) or len(head_draws) < len(draws.head):
-        draft = draft.noted("all rounds of a side share the value of one setup_cache")
+        draft = draft.noted(
+            "all rounds of a side share the value of one setup_cache; declare exact = True if it repeats exactly"
+        )
     return _by_values(subject, draft, base_draws, head_draws)
 
 

@@ -24,6 +24,8 @@ from regress.run.servers import Died, GroupPlace, Server, Start, TimedOut, Worke
 from regress.text.wording import quoted
 
 SINGLE = Rank()
+CUT_SHORT = "marshal data too short"
+"""What Python says of a compiled file that is incomplete."""
 
 
 class NotStarted(NothingMeasured):
@@ -167,10 +169,15 @@ def starting(side: Prepared) -> Iterator[None]:
     try:
         yield
     except (Died, TimedOut) as error:
+        why = (error.last_line or error.reason) if isinstance(error, Died) else str(error)
+        compiled = side.variables.get("PYTHONPYCACHEPREFIX", "")
+        if compiled and CUT_SHORT in why:
+            why = f"{why}: a compiled file in {compiled} is incomplete, as a full disk leaves it"
+            fix = quoted("rm", "-r", compiled)
+        else:
+            fix = quoted(side.python, "--version")
         raise NotStarted(
-            f"no process could be started for {side.side.name} {side.side.label}",
-            why=(error.last_line or error.reason) if isinstance(error, Died) else str(error),
-            fix=quoted(side.python, "--version"),
+            f"no process could be started for {side.side.name} {side.side.label}", why=why, fix=fix
         ) from None
 
 

@@ -44,6 +44,11 @@ ASIDE = ("docs", "doc", "tests", "test", "examples")
 """Folders beside the code, packages or not."""
 LAYOUTS = ("src", "lib", "python")
 
+BYTECODE = "pycache"
+"""The folder of the cache for compiled Python files."""
+BYTECODE_SPACE = 1 << 28
+"""With fewer bytes free, none are kept: what a suite that imports torch compiles takes some 100 MB."""
+
 
 def prepare(side: Side, environment: Environment, site: BuildSite, identity: Identity | None = None) -> Prepared:
     """Check the side's code out and build it, or unpack its wheel, if that was not done before, and find what to import.
@@ -226,7 +231,13 @@ def with_bytecode(variables: Mapping[str, str], cache: Path) -> dict[str, str]:
 
     Images for containers often forbid bytecode. There it would cost every round a compilation of all it imports, torch and
     the standard library too; and what is kept here is in nobody's way.
+
+    Where the disk is nearly full, nothing is kept: before Python 3.13, a file that does not fit is left half written, and every
+    later import of it fails.
     """
-    compiled = {**variables, "PYTHONPYCACHEPREFIX": str(cache / "pycache")}
-    compiled.pop("PYTHONDONTWRITEBYTECODE", None)
-    return compiled
+    folder, variables = cache / BYTECODE, dict(variables)
+    variables.pop("PYTHONDONTWRITEBYTECODE", None)
+    if shutil.disk_usage(cache).free < BYTECODE_SPACE:
+        shutil.rmtree(folder, ignore_errors=True)
+        return {**variables, "PYTHONDONTWRITEBYTECODE": "1"}
+    return {**variables, "PYTHONPYCACHEPREFIX": str(folder)}

@@ -286,3 +286,11 @@ def test_links_of_reports_that_named_a_card_open_its_place(visit: Visit, tmp_pat
     assert page.get_attribute("[data-chip='two||py3.12']", "aria-pressed") == "true"
     page = visit("#/b/x.time_f?at=three|GPU-0b1f7c2e|py3.12", path=path)
     assert page.get_attribute("[data-chip='one||py3.12']", "aria-pressed") == "true", "what it would be without"
+
+
+def test_what_is_not_claimed_is_not_called_small(visit: Visit, tmp_path: Path) -> None:
+    values = [1e-3 if at * 7 % 5 < 3 else 1.5e-3 for at in range(60)] + [1.5e-3] * 12
+    page = visit("#/b/x.time_f", path=pages_of(Made(tmp_path / "p", 72).record({"x.time_f": values})))
+    state = page.locator("tbody tr", has_text="bimodal").or_(page.locator("tbody tr", has_text="alternating")).first
+    assert "not claimed" in state.inner_text()
+    assert "below the threshold" not in state.inner_text()

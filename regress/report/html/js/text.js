@@ -20,7 +20,17 @@
     ["uJ", 1e-6],
   ];
   const COUNTS = [["", 1]];
-  const SCALES = {s: TIMES, second: TIMES, seconds: TIMES, B: SIZES, byte: SIZES, bytes: SIZES, J: ENERGIES, count: COUNTS};
+  const SCALES = {
+    s: TIMES,
+    second: TIMES,
+    seconds: TIMES,
+    B: SIZES,
+    byte: SIZES,
+    bytes: SIZES,
+    J: ENERGIES,
+    count: COUNTS,
+    unit: COUNTS,
+  };
   const MINUTE = 60,
     HOUR = 3600,
     DAY = 86400,
@@ -87,7 +97,10 @@
     if (ratio === null || ratio === undefined || Number.isNaN(ratio)) return MISSING;
     return ratio >= 10 ? `x${number(ratio)}` : `${signed(ratio)} %`;
   };
-  const interval = (low, high) => (low === null || high === null ? MISSING : `${signed(low)} … ${signed(high)} %`);
+  const interval = (low, high) => {
+    if (low === null || high === null) return MISSING;
+    return low >= 10 ? `x${number(low)} … x${number(high)}` : `${signed(low)} … ${signed(high)} %`;
+  };
   const percent = share => {
     if (share === null || share === undefined) return MISSING;
     const size = 100 * share;
