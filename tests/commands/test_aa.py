@@ -11,7 +11,8 @@ from unittest.mock import patch
 
 import pytest
 
-from regress.compare import CheckSteps, steps
+from regress.compare import steps
+from regress.compare.budget import Budget
 from regress.history.memory import AA_FILE as FILE
 from regress.session import Request, Session
 from tests.conftest import Project, Result, inside, interrupted, start
@@ -110,7 +111,7 @@ def test_it_is_not_shown_where_it_says_nothing(project: Callable[..., Project]) 
 
 def test_a_noisy_suite_leaves_cases_undecided(project: Callable[..., Project]) -> None:
     p = filled(project, NOISY)
-    with patch.object(steps, "LOOKS", (4,)), patch.object(CheckSteps, "_confirmable", lambda check_steps, suspects: []):
+    with patch.object(steps, "LOOKS", (4,)), patch.object(Budget, "confirmable", lambda budget, suspects: []):
         result = inside(p, "doctor", "--aa", "--format", "json")
     aa = document(result)["aa"]
     assert (result.code, aa["verdict"]) == (4, "UNDECIDED"), "what cannot be told is no alarm, and no pass"

@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import pytest
 
-from regress.compare import CheckSteps
+from regress.compare.budget import Budget
 from tests.conftest import Project, inside, interrupted, start
 from tests.traces.exports import export
 
@@ -128,7 +128,7 @@ def _(make: Make) -> int:
 @row("`check`: what looked worse could not be confirmed before the budget ended")
 def _(make: Make) -> int:
     p = two(make, head=SLOW, check_rounds=0)
-    with patch.object(CheckSteps, "_confirmable", lambda steps, suspects: []):
+    with patch.object(Budget, "confirmable", lambda budget, suspects: []):
         result = inside(p, "check", "HEAD~1", "HEAD")
     assert "large, but not confirmed before measuring ended" in result.out
     assert "UNDECIDED  2 cases: 1 undecided, 1 unchanged" in result.out
