@@ -99,6 +99,11 @@ class Project:
         own = {commit.sha for commit in self.repository.commits(revisions, self.own_paths)}
         return [commit for commit in self.repository.commits(revisions) if commit.sha in own or commit.sha in recorded]
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to know of the configuration, and of the history, before a verdict over many commits is trusted."""
+        return (*self.config.warnings, *self.repository.missing_history())
+
     def histories(self, revisions: Sequence[str], line: Sequence[Commit]) -> list[list[Commit]]:
         """Of each of the revisions the commits of `line` that it has; see Repository.histories."""
         kept = {commit.sha for commit in line}
@@ -132,8 +137,14 @@ class Project:
         files += self.repository.changed_files(self.own_paths) if head.dirty else []
         return tuple(dict.fromkeys(files))
 
-    def turned_round(self, base: Side, head: Side) -> list[str]:
-        """The note that the base came after the head: what got worse reads as an improvement then."""
+    def doubtful_order(self, base: Side, head: Side) -> list[str]:
+        """The note that the base came after the head, so that what got worse reads as an improvement; or that both are one commit,
+        which passes whatever was meant."""
+        if (base.commit.sha, base.environment) == (head.commit.sha, head.environment):
+            aa = quoted("regress", "doctor", "--aa")
+            return [
+                f"both sides are {base.commit.short}: there is nothing to find; to measure a commit against itself: {aa}"
+            ]
         if base.commit.sha == head.commit.sha or not self.repository.is_ancestor(head.commit.sha, base.commit.sha):
             return []
         again = quoted("regress", "check", head.commit.short, base.commit.short)

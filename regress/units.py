@@ -47,8 +47,10 @@ _SCALES = {
     "bytes": _SIZES,
     "J": _ENERGIES,
     "count": (("", 1.0),),
+    "unit": (("", 1.0),),
 }
-"""Units that are scaled, by the names that asv and our metrics give them; any other unit is printed as it was declared."""
+"""Units that are scaled, by the names that asv and our metrics give them; any other unit is printed as it was declared. What
+declares none has asv's "unit"."""
 
 _MINUTE, _HOUR, _DAY, _WEEK, _MONTH, _YEAR = 60.0, 3600.0, 86400.0, 604800.0, 2629800.0, 31557600.0
 

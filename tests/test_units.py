@@ -65,6 +65,7 @@ def test_a_size_is_scaled_in_binary_units(size: float, text: str) -> None:
         (3.0, "count", "3"),
         (1234567.0, "count", "1234567"),
         (2.5, "count", "2.50"),
+        (5000.0, "unit", "5000"),
         (912.04, "GFLOP/s", "912 GFLOP/s"),
         (3.0, "GFLOP/s", "3.00 GFLOP/s"),
         (0.0, "points", "0 points"),

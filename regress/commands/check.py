@@ -21,7 +21,8 @@ from regress.history import keep_confirmed, last_aa
 from regress.measure.wire import Ceilings
 from regress.model import Comparison, Report, SelfCheck, Settings, Side, Stopped, Verdict
 from regress.run.execute import Job, JobResult, Watcher, execute
-from regress.run.plan import FixedRounds, needing_several
+from regress.run.needs import needing_several
+from regress.run.plan import FixedRounds
 from regress.session import Request, Session
 from regress.session.explanation import MOST_EXPLAINED, Choose, Explaining, can_explain
 from regress.session.recorder import Recorder
@@ -153,7 +154,7 @@ def _judged(
     _confirmed(session, base, head, comparisons)
     warnings += complaints(session, told)
     warnings += unlike_requirements(session, *sides)
-    warnings += [] if head.dirty else session.turned_round(*sides)
+    warnings += [] if head.dirty else session.doubtful_order(*sides)
     if measured.interrupted:
         warnings.append("interrupted: the verdicts use the rounds that were finished")
     report = Report(
@@ -170,7 +171,7 @@ def _judged(
         overhead=measured.overhead,
         imported=imported_by(measured),
         suggestions=(
-            *suggestions("check", base, head, comparisons, (*environments, *session.again), _programs(measured)),
+            *suggestions("check", base, head, comparisons, (*environments, *session.again), _unprofiled(measured)),
             *bisect_hint(session, base, head, comparisons),
         ),
         options=(*environments, *session.again),
@@ -289,10 +290,10 @@ def suggestions(
     head: Side,
     comparisons: Sequence[Comparison],
     options: Sequence[str] = (),
-    programs: Collection[str] = (),
+    unprofiled: Collection[str] = (),
 ) -> list[tuple[str, str]]:
-    """What to run next: what made the worst case slower, the case again, by itself, or a way to live with it. Of the benchmarks
-    that are `programs` nothing can be profiled."""
+    """What to run next: what made the worst case slower, the case again, by itself, or a way to live with it. Benchmarks that
+    are `unprofiled` cannot be explained."""
     worst = _alarming(comparisons)
     if not worst:
         return []
@@ -301,7 +302,7 @@ def suggestions(
         words.append(head.commit.short)
     again = [("again", quoted(*words, *options, "-b", str(worst[0].case)))]
     slower = next(
-        (comparison for comparison in worst if can_explain(comparison) and comparison.case.name not in programs), None
+        (comparison for comparison in worst if can_explain(comparison) and comparison.case.name not in unprofiled), None
     )
     if slower is not None and command == "check":  # what can be measured again
         again.insert(0, ("why", quoted("regress", "explain", str(slower.case), *words[2:], *options)))
@@ -310,9 +311,12 @@ def suggestions(
     )
 
 
-def _programs(measured: JobResult) -> set[str]:
-    """The benchmarks that programs of their own measure."""
-    return {name for own in measured.benchmarks.values() for name, benchmark in own.items() if benchmark.program}
+def _unprofiled(measured: JobResult) -> set[str]:
+    """The benchmarks of which no profile can be taken: what programs measure; on a real device without torch, whose profiler is
+    used, all of them."""
+    able = all("torch" in facts or "scripted" in facts for facts in measured.facts.values())
+    every = [benchmark for own in measured.benchmarks.values() for benchmark in own.values()]
+    return {benchmark.name for benchmark in every if benchmark.program or not able}
 
 
 def _alarming(comparisons: Sequence[Comparison]) -> list[Comparison]:

@@ -94,7 +94,7 @@ def compare_recorded(
         for side, recorded in zip(sides, (before, after), strict=True)
     )
     if not across:
-        warnings += session.turned_round(*sides)
+        warnings += session.doubtful_order(*sides)
         warnings += unsteady(session, base_side, head_side, comparisons)
     report = Report(
         command="compare",

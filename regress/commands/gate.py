@@ -52,7 +52,7 @@ def gate(
     failing = [*(comparison.exit_code(request.strict) for comparison in drift), *(Exit.REGRESSED for _ in changes)]
     codes = ranked([*report.exit_codes, *failing])
     since = release.revision if release else ""
-    warnings = [*report.warnings, *unknown_release]
+    warnings = [*report.warnings, *session.repository.missing_history(), *unknown_release]
     if unknown and release:
         why = "measured differently, or not at both ends; measure the release again: regress sweep"
         warnings.append(f"drift since {release.revision} is unknown for {unknown} series: {why}")

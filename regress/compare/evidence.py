@@ -155,7 +155,7 @@ class Evidence:
 
 
 def _calls(protocol: Protocol | None, metric: str) -> int:
-    """Calls a sample."""
+    """How many calls a sample has."""
     if protocol is None:
         return 1
     beside = {"host_time": protocol.host_calls, "wall_time": protocol.wall_calls}

@@ -43,8 +43,8 @@ class Releases:
         return {sha: tuple(sorted(names, key=_version)) for sha, names in releases.items()}
 
     def places(self, line: Sequence[Commit], shas: Collection[str]) -> dict[str, int]:
-        """Index in a history, given from its beginning, of each of these commits; of one that is not in it, of the last one
-        before its branch left. Those that have nothing of it are not among them."""
+        """Where each of these commits is in a history, given from its beginning: the index of the commit, or of the last one
+        before its branch left. Commits without a common ancestor are left out."""
         place = {commit.sha: at for at, commit in enumerate(line)}
         aside = [sha for sha in shas if sha not in place]
         parents: dict[str, tuple[str, ...]] = {}
@@ -55,7 +55,7 @@ class Releases:
 
 
 def _where_it_left(sha: str, parents: Mapping[str, Sequence[str]], place: Mapping[str, int]) -> str | None:
-    """The newest commit of a history that another one has in its own; `parents` are those of commits outside of it."""
+    """The newest commit of a history that is an ancestor of `sha`; `parents` are those of the commits outside the history."""
     seen, waiting, common = {sha}, [sha], []
     while waiting:
         current = waiting.pop()
@@ -69,7 +69,7 @@ def _where_it_left(sha: str, parents: Mapping[str, Sequence[str]], place: Mappin
 
 
 def _version(name: str) -> tuple[list[int], bool, str]:
-    """Sorts names of releases: by their numbers, and what comes before a release before it."""
+    """The key by which names of releases are sorted: their numbers, and 1.0rc1 before 1.0."""
     numbers = re.search(r"\d+(?:\.\d+)*", name)
     rest = name[numbers.end() :] if numbers else ""
     return [int(part) for part in numbers[0].split(".")] if numbers else [], not re.match(r"[-._]?[A-Za-z]", rest), name

@@ -17,7 +17,7 @@ from regress.files import scratch
 from regress.git.clones import Clone
 from regress.git.commits import exists, histories, log, off_the_line, shallow
 from regress.git.releases import Releases
-from regress.git.revisions import resolve
+from regress.git.revisions import FETCH_ALL, resolve
 from regress.git.running import attempt, output, text, top
 from regress.git.worktrees import Worktrees
 from regress.model import Commit
@@ -126,8 +126,8 @@ class Repository:
         )
 
     def histories(self, revisions: Sequence[str]) -> list[list[Commit]]:
-        """The history of each of the revisions, the oldest commit first; of one that another has in its own there is none by
-        itself. What `commits` gives of several is no line: the first commit of a branch does not follow the last of another."""
+        """The history of each revision, the oldest commit first; a revision that is an ancestor of another has none of its own.
+        What `commits` returns for several is no single line: a branch's first commit does not follow another's last."""
         return histories(self.commits(revisions), [self.resolve(revision).sha for revision in revisions])
 
     def descendants_between(self, good: Commit, bad: Commit) -> list[Commit]:
@@ -237,6 +237,14 @@ class Repository:
     def _is_first(self) -> bool:
         head = self.resolve("HEAD")
         return not head.parents and head.sha not in shallow(self.common_dir)
+
+    def missing_history(self) -> list[str]:
+        """A line on a shallow clone, for those who look at its history; none on a whole one."""
+        if not shallow(self.common_dir):
+            return []
+        return [
+            f"this is a shallow clone: what precedes its first commit is missing from the history; fix: {FETCH_ALL}"
+        ]
 
     # -- changes ---------------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from regress.git.running import attempt, line, output, text
 from regress.model import Commit
 from regress.text.wording import nearest, quoted
 
-_FETCH_ALL = "git fetch --unshallow --tags origin '+refs/heads/*:refs/remotes/origin/*'"
+FETCH_ALL = "git fetch --unshallow --tags origin '+refs/heads/*:refs/remotes/origin/*'"
 """A shallow clone has only the branch it was made from, and fetches no other automatically."""
 _STEPS = re.compile(r"(.+?)((?:~\d*|\^\d*)+)", re.DOTALL)
 
@@ -89,7 +89,7 @@ def _unknown(root: Path, common_dir: Path, revision: str) -> RevisionError:
     where = str(root)
     if shallow(common_dir):
         where = f"this shallow clone, {root}"  # what is missing there looks like what is mistyped
-        fix = f"{_FETCH_ALL}, or {fix}" if fix else _FETCH_ALL
+        fix = f"{FETCH_ALL}, or {fix}" if fix else FETCH_ALL
     if not fix and root.samefile(common_dir):  # bare: nobody stands in it
         fix = f"see {quoted('git', '-C', root, 'log', '--oneline', '--all')}"
     fix = fix or "git fetch --tags, or see git log --oneline --all"

@@ -80,8 +80,7 @@ class Worktrees:
         return removed
 
     def lacking(self, tree: Path) -> list[str]:
-        """The files of the tree, and of submodules in it, that are pointers to their content, and the submodules that are
-        empty."""
+        """What the tree does not have: files in Git LFS that are only pointers, also in submodules, and empty submodules."""
         listed = output(tree, "ls-files", "-z", "--recurse-submodules", "--", ":(attr:filter=lfs)").split(b"\0")
         pointers = [os.fsdecode(name) for name in listed if name and _is_pointer(tree / os.fsdecode(name))]
         return pointers + [name for name in self._modules(tree) if not any((tree / name).glob("*"))]

@@ -1,6 +1,7 @@
 """The driver's side of measuring.
 
 plan          which case is visited when, and by which protocol (pure functions)
+needs         how many processes and GPUs a benchmark needs, and whether they are here (pure functions)
 problems      which problems of the suite matter, and why nothing can be measured
 unmatched     names and patterns that match nothing
 ship          the folder with the measuring code that every worker runs

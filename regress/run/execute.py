@@ -21,7 +21,7 @@ from regress.measure.wire import Suite, Task
 from regress.model import Batch, Case, Round
 from regress.run import homes, plan
 from regress.run.environments import Prepared
-from regress.run.job import Arrivals, Job, JobResult, Sink, Steps, Watcher
+from regress.run.job import Collector, Job, JobResult, Sink, Steps, Watcher
 from regress.run.lanes import Lane, Lanes, at_once
 from regress.run.overhead import OverheadClock
 from regress.run.placement import Placement
@@ -49,11 +49,11 @@ def execute(job: Job, sink: Sink, watcher: Watcher, steps: Steps | None = None) 
     """
     steps, began_s = steps or plan.FixedRounds(job.rounds), time.monotonic()
     measured, lanes = JobResult(), Lanes(job, steps.end_s)
-    arrivals = Arrivals(measured, sink, watcher)
+    collector = Collector(measured, sink, watcher)
     with tempfile.TemporaryDirectory(prefix="caches-", dir=scratch(), ignore_cleanup_errors=True) as folder:
         try:
-            trials = _prepared(job, lanes, arrivals, Path(folder))
-            rounds = _Rounds(job, trials, arrivals)
+            trials = _prepared(job, lanes, collector, Path(folder))
+            rounds = _Rounds(job, trials, collector)
             measured.start_s = time.monotonic() - began_s
             if not measured.unaffected:
                 while time.monotonic() < steps.end_s and (batch := steps.next(measured)) is not None:
@@ -67,16 +67,16 @@ def execute(job: Job, sink: Sink, watcher: Watcher, steps: Steps | None = None) 
     return measured
 
 
-def _prepared(job: Job, lanes: Lanes, arrivals: Arrivals, folder: Path) -> Trials:
+def _prepared(job: Job, lanes: Lanes, collector: Collector, folder: Path) -> Trials:
     """Discover the suite on each side, choose the cases that are wanted, and give each its lane. The trials of these keep files
     in the folder."""
-    measured = arrivals.measured
+    measured = collector.measured
     suites, unimportable = selected(job, lanes.discover(_import_for_deciding), measured)
     placed = Placement(job, lanes, measured)
     if any(measured.cases.values()):
         placed.place(suites)
         at_once(list(placed.by_lane(placed.visited_by_us())), Lane.settle_process)
-    return Trials(job, placed, arrivals, unimportable, folder)
+    return Trials(job, placed, collector, unimportable, folder)
 
 
 def _import_for_deciding() -> None:
@@ -106,9 +106,9 @@ def _note_what_lanes_know(measured: JobResult, lanes: Lanes, job: Job) -> None:
 class _Rounds:
     """Measures batches of rounds, of cases that have had their trials."""
 
-    def __init__(self, job: Job, trials: Trials, arrivals: Arrivals) -> None:
-        self._job, self._trials, self._arrivals = job, trials, arrivals
-        self._measured = arrivals.measured
+    def __init__(self, job: Job, trials: Trials, collector: Collector) -> None:
+        self._job, self._trials, self._collector = job, trials, collector
+        self._measured = collector.measured
         self._planned = job.rounds
         """Rounds a side that are certain to be tried."""
 
@@ -120,7 +120,7 @@ class _Rounds:
         if batch.afresh:
             at_once(list(self._trials.placed.by_lane(wanted)), Lane.begin_afresh)
         self._planned = batch.first + max(batch.rounds.values())
-        self._arrivals.start(sum(batch.rounds[case] for case in wanted), batch.title)
+        self._collector.start(sum(batch.rounds[case] for case in wanted), batch.title)
         self._trials.placed.each_lane(wanted, functools.partial(self._rounds, batch))
 
     def _rounds(self, batch: Batch, lane: Lane, cases: set[Case], turns: Turns) -> None:
@@ -138,6 +138,7 @@ class _Rounds:
                 lane.visit_in_turn(grouped, self._measured.benchmarks, self._job.references, turns)
             ) as replies:
                 for task, reply in replies:
+                    assert isinstance(reply, Round)
                     self._arrived(lane, task, reply, where, turns)
             done = {(task.side, task.name, *task.params) for tasks in grouped for task in tasks}
             for name, tasks in due.items():
@@ -159,12 +160,12 @@ class _Rounds:
             for case in due
             if (name, case) in self._trials.protocols and self._worth(lane, case, name, order)
         ]
-        self._arrivals.advance("", len(due) - len(tasks))
+        self._collector.advance("", len(due) - len(tasks))
         return plan.shuffled(tasks, self._job.settings.seed)
 
     def _grouped(self, lane: Lane, due: Mapping[str, Sequence[Task]], turns: Turns) -> list[list[Task]]:
-        """The tasks that are measured in turn, a list a case with a task of each side that has it; not what others are measured
-        beside, whose windows would count for nothing."""
+        """The tasks that are measured in turn: a list for each case, with a task of each side that has it. A case that other
+        GPUs measure beside is left out: its host times would not count."""
         groups: dict[Case, list[Task]] = {}
         for tasks in due.values():
             for task in tasks:
@@ -179,8 +180,8 @@ class _Rounds:
         if why is not None and round.failure is None:
             round = replace(round, flags=[*round.flags, f"not in turn with the other side: {why}"])
         round = homes.beside_others(self._with_counters(round), turns.beside(task, lane.gpus))
-        self._arrivals.keep(round, lane.processes.facts)
-        self._arrivals.advance(f"{where}: {Case.of(task)}")
+        self._collector.keep(round, lane.processes.facts)
+        self._collector.advance(f"{where}: {Case.of(task)}")
 
     def _with_counters(self, round: Round) -> Round:
         """The first round with values takes along what was counted in the unmeasured visit of its side."""
@@ -196,5 +197,5 @@ class _Rounds:
         return not self._fails(case, name) and (order == 0 or not fails)
 
     def _fails(self, case: Case, name: str) -> bool:
-        hopeless = plan.hopeless(self._arrivals.failures(name, case), self._planned, self._job.settings.good_rounds)
+        hopeless = plan.hopeless(self._collector.failures(name, case), self._planned, self._job.settings.good_rounds)
         return (name, case) in self._trials.dead or hopeless

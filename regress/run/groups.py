@@ -118,8 +118,8 @@ class Group:
     def take_windows(
         self, sides: Sequence[str], count: int, at_a_time: int, timeout_s: float
     ) -> Iterator[tuple[str, Any]]:
-        """What each of the sides answers, as it comes, to taking this many windows in turn. After one that has not taken them,
-        none of the others waits for a turn that never comes."""
+        """Have the sides take this many windows in turn; their answers, as they come. If one does not take them, the others are
+        given all turns: none waits for one that never comes."""
         order = _in_order([self.seats[side] for side in sides], count, at_a_time)
         names = {self.servers[side]: side for side in sides}
         for server in reversed(names):  # the one that begins is told last: then the others are waiting
@@ -218,7 +218,7 @@ class _CaseInTurn:
             raise Parted(failed)
 
     def _against(self, metric: str, side: str, windows: Mapping[str, _Windows]) -> Iterator[Against]:
-        """How the side's windows stand to those of each reference that has some."""
+        """The side's windows compared with those of each reference that has some."""
         for reference in self._references:
             if reference != side and reference in windows:
                 ratio, error, count = _difference(windows[side], windows[reference], self._protocol)
@@ -227,7 +227,7 @@ class _CaseInTurn:
 
 
 def _why(said: Any) -> str:
-    """Why a process has given something else than was asked for."""
+    """Why a process did not answer what it was asked."""
     failure = getattr(said, "failure", None)
     where = f" ({said.side})" if isinstance(said, Round) else ""
     return f"{failure.message or failure.kind}{where}" if failure is not None else f"its process said {said}"

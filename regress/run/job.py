@@ -62,8 +62,8 @@ class JobResult:
         return [round for round in self.rounds if round.side == side]
 
 
-class Arrivals:
-    """Takes what the lanes of a job send, which are at work at once: it goes to the sink the moment it arrives."""
+class Collector:
+    """Takes what the lanes of a job send, several at once. A round goes to the sink the moment it arrives."""
 
     def __init__(self, measured: JobResult, sink: Sink, watcher: Watcher) -> None:
         self.measured, self._sink, self._watcher = measured, sink, watcher

@@ -84,17 +84,7 @@ class Lane:
         """Each task and its reply, as `Visits.visit` gives them; a lost lane replies why it is lost.
 
         Close it unless you take all of them: otherwise an error on the way keeps the worker until the lane is gone."""
-        left = list(tasks)
-        if self.lost is None:
-            try:
-                for task, reply in self.visits.visit(side, tasks, benchmarks, turns):
-                    left.remove(task)
-                    yield task, reply
-            except NotStarted as error:
-                self._lose(error)
-        for task in left:
-            assert self.lost is not None
-            yield task, plan.unanswered(task, self.lost)
+        return self._replies(tasks, self.visits.visit(side, tasks, benchmarks, turns))
 
     def visit_in_turn(
         self,
@@ -102,20 +92,26 @@ class Lane:
         benchmarks: Mapping[str, Mapping[str, Benchmark]],
         references: Sequence[str],
         turns: Turns,
-    ) -> Generator[tuple[Task, Round], None, None]:
+    ) -> Generator[tuple[Task, Proposal | Round], None, None]:
         """The same as `Visits.visit_in_turn` gives them. Without `references`, the first side is the reference."""
         references = references or [self.sides[0].side.name]
-        left = [task for tasks in cases for task in tasks]
-        if self.lost is None and left:
+        tasks = [task for tasks in cases for task in tasks]
+        return self._replies(tasks, self.visits.visit_in_turn(self.sides, cases, benchmarks, references, turns))
+
+    def _replies(
+        self, tasks: Sequence[Task], replies: Iterator[tuple[Task, Proposal | Round]]
+    ) -> Generator[tuple[Task, Proposal | Round], None, None]:
+        left = list(tasks)
+        if self.lost is None:
             try:
-                for task, reply in self.visits.visit_in_turn(self.sides, cases, benchmarks, references, turns):
+                for task, reply in replies:
                     left.remove(task)
                     yield task, reply
             except NotStarted as error:
                 self._lose(error)
         for task in left:
             assert self.lost is not None
-            yield task, plan.failed_round(task.name, task.params, task.side, self.lost, task.order)
+            yield task, plan.unanswered(task, self.lost)
 
     def _attempt(self, step: Callable[[], T]) -> T | None:
         if self.lost is None:

@@ -117,7 +117,7 @@ class Processes:
     # -- what they say ---------------------------------------------------------------------------------------------------
 
     def _known(self, side: Prepared, server: Server) -> Server:
-        """The server, after what it said of itself was noted."""
+        """The server, once its facts and warnings are noted."""
         self.facts = server.opened.facts
         self.warnings += [text for text in server.opened.warnings if text not in self.warnings]
         self.first_facts.setdefault(side.side.name, dict(server.opened.facts))
@@ -201,8 +201,8 @@ class Processes:
                 self._preload(side, origin)
 
     def _with_zygotes(self) -> bool:
-        """Have new origins with zygotes instead of those there are; False, and nothing is changed, where that cannot be: sides
-        import in unlike ways what they share, or forks do not work."""
+        """Replace the origins by new ones with zygotes. Returns False, and changes nothing, where that is impossible: the sides
+        import the frameworks in different ways, or forks do not work."""
         suites = [self._suites[side.side.name] for side in self._sides]
         shared = common(self._sides, [suite.variables for suite in suites])
         if shared is None:
@@ -230,7 +230,7 @@ class Processes:
         return True
 
     def _import(self, origins: Sequence[Origin]) -> None:
-        """Have the sides' processes of these origins started, and import their suites, all at once."""
+        """Start each side's process of these origins; all of them import their suites at once."""
         for origin in origins:
             for side in self._sides:
                 self._parent(side, origin)
@@ -304,7 +304,7 @@ class Processes:
         return parent
 
     def _parent(self, side: Prepared, origin: Origin) -> ForkServer:
-        """A process for the side that forks, which has been told to import the suite."""
+        """A new process that is to fork for the side, told to import the suite."""
         parent = self.starter.parent(side, origin.zygote)
         origin.parents[side.side.name] = parent
         _tell(parent.server)

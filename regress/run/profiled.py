@@ -13,7 +13,7 @@ from typing import Any
 from regress.files import scratch
 from regress.measure.wire import SCRIPT, CaseRecorded, Record, Task
 from regress.model import Benchmark, Case, Failure
-from regress.run import plan, questions
+from regress.run import needs, plan, questions
 from regress.run.environments import Prepared
 from regress.run.job import Job
 
@@ -45,7 +45,7 @@ def profiled(
     A case that fails, crashes or hangs has a failure and no trace. Raises NothingMeasured if no process can be started, or
     the project was imported from elsewhere.
     """
-    failure = plan.refusal_by_itself(benchmark, len(job.gpus))
+    failure = needs.refusal_by_itself(benchmark, len(job.gpus))
     if failure is not None:
         return Profiled(case, None, failure=failure)
     folder.mkdir(parents=True, exist_ok=True)

@@ -91,8 +91,8 @@ def setup_cache(
 
 
 def ceilings(processes: Processes, side: Prepared, peer: bool = False) -> Ceilings:
-    """What the device does at most, with `peer` in copies to the next one too, measured in a process of its own; without some
-    of it, the reason."""
+    """What the device does at most, measured in a process of its own; with `peer` also in copies to the next device. What could
+    not be measured is missing, with the reason."""
     answer = _answer(processes, side, MeasureCeilings(peer), CEILINGS_TIMEOUT_S)
     return answer if isinstance(answer, Ceilings) else Ceilings(failure=answer.failure)
 
@@ -114,7 +114,7 @@ def _answer(
     *,
     alone: bool = False,
 ) -> Any:
-    """What a process says that is asked nothing else; Broken if it ends, or takes too long."""
+    """The answer of a process that is started for this question alone; Broken if it ends, or takes too long."""
     try:
         with processes.get(side, alone=alone) as server:
             server.send(message)

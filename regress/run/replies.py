@@ -22,7 +22,7 @@ GRACE_S = 10.0
 
 
 def limit_s(tasks: Iterable[Task]) -> float:
-    """Seconds within which processes that visit these tasks at once have to answer."""
+    """How long processes that visit these tasks at once may take to answer."""
     return sum(task.timeout_s + GRACE_S for task in tasks)
 
 
@@ -51,7 +51,7 @@ class Replies:
         self._spent, self._clock, self._deadline = spent, clock, deadline
 
     def next(self, task: Task, seconds: float) -> Proposal | Round | Ready:
-        """The one to the next task, within that time. Raises GaveUp instead of that."""
+        """The reply to the next task, which takes at most that long. Raises GaveUp if the process cannot give one."""
         began_s = time.monotonic()
         try:
             reply = self._reply(task, seconds)

@@ -24,6 +24,8 @@ from regress.run.servers import Died, GroupPlace, Server, Start, TimedOut, Worke
 from regress.text.wording import quoted
 
 SINGLE = Rank()
+CUT_SHORT = "marshal data too short"
+"""What Python says of a compiled file that is incomplete."""
 
 
 class NotStarted(NothingMeasured):
@@ -118,7 +120,7 @@ class Starter:
 
     @contextlib.contextmanager
     def watched(self, group: int, home: Path) -> Iterator[None]:
-        """While the block runs: a driver that is killed takes with it that group of processes and their folder."""
+        """While the block runs, that group of processes and their folder go if the driver is killed."""
         self._reaper.watch(group, home)
         try:
             yield
@@ -126,7 +128,7 @@ class Starter:
             self._reaper.release(group)
 
     def release_locks(self) -> None:
-        """Of compile caches, those that a process which was killed has left."""
+        """Remove the locks that killed processes have left in compile caches."""
         caches.release_locks(Path(self._caches.name))
 
     def _compile_caches(self, side: Prepared, cold: bool = False) -> dict[str, str]:
@@ -163,14 +165,19 @@ class Starter:
 
 @contextlib.contextmanager
 def starting(side: Prepared) -> Iterator[None]:
-    """Raises NotStarted where the block finds that a process of the side has ended, or does not answer."""
+    """Raises NotStarted if a process of the side ends, or does not answer, while the block starts it."""
     try:
         yield
     except (Died, TimedOut) as error:
+        why = (error.last_line or error.reason) if isinstance(error, Died) else str(error)
+        compiled = side.variables.get("PYTHONPYCACHEPREFIX", "")
+        if compiled and CUT_SHORT in why:
+            why = f"{why}: a compiled file in {compiled} is incomplete, as a full disk leaves it"
+            fix = quoted("rm", "-r", compiled)
+        else:
+            fix = quoted(side.python, "--version")
         raise NotStarted(
-            f"no process could be started for {side.side.name} {side.side.label}",
-            why=(error.last_line or error.reason) if isinstance(error, Died) else str(error),
-            fix=quoted(side.python, "--version"),
+            f"no process could be started for {side.side.name} {side.side.label}", why=why, fix=fix
         ) from None
 
 

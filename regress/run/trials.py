@@ -16,9 +16,9 @@ from pathlib import Path
 
 from regress.measure.wire import Proposal, Task
 from regress.model import Batch, Case, Failure, Measured, Protocol
-from regress.run import homes, plan
+from regress.run import homes, needs, plan
 from regress.run.environments import Prepared
-from regress.run.job import Arrivals, Job
+from regress.run.job import Collector, Job
 from regress.run.lanes import Lane
 from regress.run.placement import Placement
 from regress.run.selecting import Unimportable
@@ -29,10 +29,10 @@ class Trials:
     """What the unmeasured visits have found. Lanes work at once, so what is not a case's own is touched with the lock held."""
 
     def __init__(
-        self, job: Job, placed: Placement, arrivals: Arrivals, unimportable: Unimportable, scratch: Path
+        self, job: Job, placed: Placement, collector: Collector, unimportable: Unimportable, scratch: Path
     ) -> None:
-        self._job, self.placed, self._arrivals = job, placed, arrivals
-        self._measured, self._unimportable, self._scratch = arrivals.measured, unimportable, scratch
+        self._job, self.placed, self._collector = job, placed, collector
+        self._measured, self._unimportable, self._scratch = collector.measured, unimportable, scratch
         self.protocols: dict[tuple[str, Case], Protocol] = {}
         """By side: how a case is measured."""
         self.in_turn: set[tuple[Lane, Case]] = set()
@@ -57,7 +57,7 @@ class Trials:
             if case in batch.rounds and (name, case) not in self._visited
         ]
         if new:
-            self._arrivals.start(len(new), "trial runs")
+            self._collector.start(len(new), "trial runs")
             self.placed.each_lane(new, functools.partial(self._first_visits, batch))
 
     def _first_visits(self, batch: Batch, lane: Lane, cases: set[Case], turns: Turns) -> None:
@@ -81,14 +81,14 @@ class Trials:
                     asked.discard(case)
                     if not asked and time.monotonic() > until_s:
                         break
-            self._arrivals.advance("", len(own) - len(tasks))
+            self._collector.advance("", len(own) - len(tasks))
         lane.preload()
         with self._lock:
             self._settle_protocols(lane, proposals)
 
     def _unvisited(self, lane: Lane, side: str, cases: Collection[Case]) -> list[Case]:
-        """Those of the cases that the side is to visit, first those that a side before it has visited; what these have not come
-        to is left for another time."""
+        """The cases that the side is to visit, those first that a side before it has visited. What an earlier side has, and did
+        not get to, is left for another time."""
         names = [prepared.side.name for prepared in lane.sides]
         before = names[: names.index(side)]
         with self._lock:
@@ -102,7 +102,7 @@ class Trials:
         self.counters[side, case] = proposal.values
         if proposal.failure is not None:
             self._bury(lane, case, side, proposal.failure, proposal)
-        self._arrivals.advance(f"{side}: {case}")
+        self._collector.advance(f"{side}: {case}")
 
     def _settle_protocols(self, lane: Lane, proposals: Mapping[Case, Mapping[str, Proposal]]) -> None:
         for case, offers in proposals.items():
@@ -127,7 +127,7 @@ class Trials:
 
     def _settle_turns(self, lane: Lane, case: Case, protocol: Protocol, alike: Mapping[str, Proposal]) -> None:
         """Whether the sides take their windows in turn: where there are some, and both fit the memory at once."""
-        ranks = max(plan.ranks_of(self._measured.benchmarks[name][case.name])[0] for name in alike)
+        ranks = max(needs.ranks_of(self._measured.benchmarks[name][case.name])[0] for name in alike)
         if len(alike) < 2 or ranks > 1 or not protocol.windows or self._job.quick or not self._job.settings.in_turn:
             return
         why = plan.parted(alike.values(), plan.free_memory())
@@ -137,7 +137,7 @@ class Trials:
             self.in_turn.add((lane, case))
 
     def _alike(self, case: Case, offers: Mapping[str, Proposal]) -> Iterable[dict[str, Proposal]]:
-        """The offers of the sides that have the same benchmark under that name: suites of their own may have two."""
+        """The offers, grouped by sides with the same benchmark: sides with suites of their own may have two under one name."""
         groups: dict[tuple[str, str], dict[str, Proposal]] = {}
         for name, offer in offers.items():
             benchmark = self._measured.benchmarks[name][case.name]
@@ -148,13 +148,13 @@ class Trials:
         """What cannot be measured here at all is not tried."""
         for case in cases:
             failure = self._unimportable.get((side, case.name))
-            failure = failure or plan.refusal(self._measured.benchmarks[side][case.name], len(self._job.gpus))
+            failure = failure or needs.refusal(self._measured.benchmarks[side][case.name], len(self._job.gpus))
             if failure is not None:
                 self._bury(lane, case, side, failure)
 
     def _setup_caches(self, lane: Lane, side: Prepared, cases: Iterable[Case], until_s: float = math.inf) -> None:
-        """Run each setup_cache of the cases once, after that time of the monotonic clock the first one only; what depends on a
-        failed one fails with its reason."""
+        """Run each setup_cache of the cases once; after `until_s` of the monotonic clock only the first of them. Where one
+        fails, its cases fail with that reason."""
         name, benchmarks = side.side.name, self._measured.benchmarks[side.side.name]
         by_key: dict[str, list[Case]] = {}
         for case in cases:
@@ -179,7 +179,7 @@ class Trials:
         """The case has had its unmeasured visit on this side, which took so long."""
         with self._lock:
             self._visited.add((side, case))
-        self._arrivals.visited(case, seconds)
+        self._collector.visited(case, seconds)
 
     def _bury(self, lane: Lane, case: Case, side: str, failure: Failure, proposal: Proposal | None = None) -> None:
         """The case fails on this side before anything is measured."""
@@ -187,7 +187,7 @@ class Trials:
         if (side, case) not in self._visited:
             self._been(case, side)
         failed = plan.failed_round(case.name, case.params, side, failure, proposal=proposal)
-        self._arrivals.keep(failed, lane.processes.facts)
+        self._collector.keep(failed, lane.processes.facts)
 
     def task(self, lane: Lane, case: Case, side: Prepared, order: int = -1, protocol: Protocol | None = None) -> Task:
         """A visit to the case; without a protocol the unmeasured one."""

@@ -63,7 +63,7 @@ class Turns:
 
     @contextlib.contextmanager
     def working(self, interrupt: Interrupt) -> Iterator[None]:
-        """The lane works, beside others. Raises KeyboardInterrupt if that was asked for, as all here that wait."""
+        """The lane works, beside others. Raises KeyboardInterrupt if the driver is interrupted, like all waiting here."""
         if len(self._lanes) < 2:
             yield
             return
@@ -104,7 +104,7 @@ class Turns:
                 self._changed.notify_all()
 
     def _step_aside(self, free: Callable[[], bool], interrupt: Interrupt) -> None:
-        """Be one that does not work until it is free."""
+        """Count as not working until it is free."""
         self._working -= 1
         self._changed.notify_all()
         try:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from regress.measure.wire import Proposal, Ready, Suite, Task, Visit
 from regress.model import Benchmark, Case, Duration, Failure, Round
-from regress.run import plan, questions
+from regress.run import needs, plan, questions
 from regress.run.deadline import Deadline
 from regress.run.environments import Prepared
 from regress.run.groups import Group, Parted
@@ -69,7 +69,7 @@ class Visits:
         interrupt = self.processes.starter.interrupt
         by_programs = [task for task in tasks if benchmarks[task.name].program]
         tasks = [task for task in tasks if not benchmarks[task.name].program]
-        own = {task.name for task in tasks if plan.has_process_of_its_own(benchmarks[task.name])} | self._leaving
+        own = {task.name for task in tasks if needs.has_process_of_its_own(benchmarks[task.name])} | self._leaving
         together = sorted((task for task in tasks if task.name not in own), key=turns.alone)
         with turns.working(interrupt):
             yield from self._by_processes(side, together, benchmarks, turns)
@@ -141,11 +141,11 @@ class Visits:
 
     def _process(self, side: Prepared, benchmark: Benchmark, first: Task) -> Server | Ranks:
         """What visits cases like those of the benchmark, from the first one on."""
-        cold, (ranks, _) = benchmark.metric == "cold_time", plan.ranks_of(benchmark)
+        cold, (ranks, _) = benchmark.metric == "cold_time", needs.ranks_of(benchmark)
         # Whether a cold start works at all is seen in any process: a fresh one takes seconds to import a framework.
-        alone = benchmark.metric in plan.ALONE and not (cold and first.protocol is None)
+        alone = benchmark.metric in needs.ALONE and not (cold and first.protocol is None)
         if ranks > 1:
-            gpus = max(plan.gpus_of(benchmark)[0], 1)
+            gpus = max(needs.gpus_of(benchmark)[0], 1)
             return self.processes.ranks(side, ranks, gpus, first.order, alone=alone)
         return self.processes.get(side, first.order, alone=alone, cold=cold and alone)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import shutil
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -400,6 +401,23 @@ def test_results_that_may_not_be_mixed_are_left_out_with_the_command_that_takes_
     (warning,) = followed.warnings
     assert warning.startswith(f"h100 1 was not merged: cannot merge {odd.results}: its h100 is another machine")
     assert warning.endswith(f"; then regress merge {odd.results}")
+
+
+def test_results_that_are_gone_are_no_results_that_are_in(place: Place_) -> None:
+    shutil.rmtree(place.attempt(end=End(0, measured=1)).results)
+    followed = place.follow(Scripted(place.run, iter([{}])))
+    assert followed.given_up == 1
+    assert "h100 0 was not merged: there is no folder" in followed.warnings[0]
+
+
+def test_what_is_tried_again_says_nothing_of_what_was_found_before(place: Place_) -> None:
+    one, other = Case("b.one"), Case("b.other")
+    suite = Suite(ENV, {case.name: benchmark(case.name) for case in (one, other)}, (one, other), 2)
+    Done(place.session, suite, retry=False).absent(SHA, [one])
+    again = Done(place.session, suite, retry=True)
+    again.absent(SHA, [other])
+    assert again.missing(SHA) == {one: 2}
+    assert Done(place.session, suite, retry=False).missing(SHA) == {}
 
 
 def test_what_was_found_of_commits_is_kept_before_a_task_counts_as_merged(

@@ -11,14 +11,18 @@ import sys
 import time
 import types
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from regress.commands.check import _unprofiled
 from regress.commands.demo import PLANTED, create
 from regress.errors import NothingMeasured
 from regress.measure.backend import cuda
+from regress.model import Benchmark
+from regress.run.job import JobResult
 from regress.session import Request, Session
 from tests.conftest import Project, Result, regress, start
 from tests.run.test_clocks import RESETS, UUID, Nvml
@@ -573,6 +577,28 @@ def test_without_a_gpu_there_are_no_clocks_to_lock(project: Callable[..., Projec
             "why:   the device is set to fake",
             "fix:   leave --lock-clocks out",
         ]
+
+
+def test_two_sides_of_one_commit_are_told_of(project: Callable[..., Project]) -> None:
+    """A job that names the same commit twice would pass for ever."""
+    p = project()
+    p.commit({"proj/__init__.py": code(), "benchmarks/b.py": SUITE})
+    session = Session(Request(start=p.root))
+    head = session.revision_side("head", "HEAD")
+    (told,) = session.doubtful_order(replace(head, name="base"), head)
+    assert told.startswith(f"both sides are {head.commit.short}: there is nothing to find")
+    assert session.doubtful_order(replace(head, environment="next"), head) == []
+
+
+def test_what_cannot_be_profiled_is_not_to_be_explained() -> None:
+    """A laptop without torch: `explain` would measure, and fail."""
+    timed = Benchmark("b.time_work", "time", "seconds", [], [], "1", metric="wall_time", needs_device=False)
+    program = replace(timed, name="c.Sums", program="google-benchmark")
+    suite = {"head": {timed.name: timed, program.name: program}}
+    able, unable = (
+        JobResult(benchmarks=suite, facts={"head": facts}) for facts in ({"torch": "2.11"}, {"numpy": "2.1"})
+    )
+    assert (_unprofiled(able), _unprofiled(unable)) == ({"c.Sums"}, {"c.Sums", "b.time_work"})
 
 
 def test_the_clocks_of_the_measured_device_are_locked_while_it_is_measured(

@@ -221,6 +221,14 @@ def test_two_kinds_are_too_many_for_one_command(project: Callable[..., Project])
     assert (result.code, "the kinds are: h100, a100" in result.err) == (2, True)
 
 
+@pytest.mark.parametrize("words", [("--on", "h100", "--bisect"), ("--no-wait",)])
+def test_what_a_sweep_cannot_do_it_does_not_leave_out_in_silence(
+    project: Callable[..., Project], words: Sequence[str]
+) -> None:
+    result = inside(project(), "sweep", *words)
+    assert (result.code, words[-1] in result.err) == (2, True), result.err
+
+
 def test_without_a_cluster_the_kinds_are_what_lacks(project: Callable[..., Project]) -> None:
     result = project().regress("check", "HEAD~1", "--on", "h100")
     assert (result.code, "the configuration has no kinds" in result.err) == (2, True), result.err

@@ -350,6 +350,16 @@ def test_steps_since_and_tags_choose(project: Callable[..., Project]) -> None:
     assert swept(p, "ALL", "--since", "2200-01-01")["remark"] == "all commits: there are none"
 
 
+def test_a_shallow_clone_is_told_of(project: Callable[..., Project]) -> None:
+    """It would pass every night: there is never a second commit."""
+    p, shas = filled(project, [50e-6] * 2)
+    (p.root / ".git" / "shallow").write_text(shas[1] + "\n")
+    (warning,) = (text for text in swept(p, "ALL")["warnings"] if "shallow" in text)
+    assert "fix: git fetch --unshallow" in warning
+    assert set(rounds_of(p)) == {shas[1]}
+    assert warning in swept(p, "ALL")["warnings"], "also where nothing is left to measure"
+
+
 def test_existing_commits_get_what_is_new_in_the_suite(project: Callable[..., Project]) -> None:
     p, shas = filled(project, [50e-6] * 3)
     swept(p, f"{shas[0]}..")
@@ -426,6 +436,16 @@ def test_a_benchmark_that_older_commits_do_not_have_or_fail_is_not_tried_again(p
     had = rounds_of(p)
     assert had[shas[0]] == Counter(dict.fromkeys(CASES, 2))
     assert had[shas[1]]["c.cudatime_later"] == 2
+
+
+def test_a_commit_on_which_everything_fails_is_told_of(project: Callable[..., Project]) -> None:
+    """Also the first one, before which nothing worked."""
+    p = project()
+    broken = p.commit({"proj/__init__.py": "", "benchmarks/b.py": SUITE}, "lacks what is called")
+    p.commit({"proj/__init__.py": code()}, "has it")
+    result = p.regress("sweep", "ALL", "--format", "json")
+    told = f"nothing gave a number on {broken[:8]}: AttributeError: module 'proj' has no attribute "
+    assert any(warning.startswith(told) for warning in document(result)["warnings"]), result.err
 
 
 def test_a_side_that_cannot_be_measured_does_not_cost_the_others(project: Callable[..., Project]) -> None:

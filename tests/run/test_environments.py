@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import venv
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -23,6 +25,8 @@ from regress.model import Side
 from regress.run.environments import Prepared, identity_of, prepare
 from regress.run.environments.kept import BuildStore
 from regress.run.environments.tree import import_roots, matters
+from regress.run.servers import Died
+from regress.run.starting import NotStarted, starting
 from tests.conftest import Project, start
 
 KERNEL = "import regress_scripted as d\ndef work(): d.kernel('k', {seconds})\n"
@@ -496,6 +500,29 @@ def test_what_rounds_import_stays_compiled(bench: Callable[..., Bench], monkeypa
     forbidden, prefix = done.stdout.split()
     assert forbidden == "False"
     assert made.cache in Path(prefix).parents
+
+
+def test_a_disk_that_is_nearly_full_keeps_nothing_compiled(
+    bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half a compiled file would fail every later import of it."""
+    made = bench()
+    half = made.cache / "pycache" / "half.pyc"
+    half.parent.mkdir(parents=True)
+    half.touch()
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 20))
+    variables = made.prepare().variables
+    assert (variables["PYTHONDONTWRITEBYTECODE"], "PYTHONPYCACHEPREFIX" in variables) == ("1", False)
+    assert not half.parent.exists()
+
+
+def test_a_compiled_file_that_is_incomplete_is_named_with_the_command_that_removes_it(
+    bench: Callable[..., Bench],
+) -> None:
+    made = bench()
+    with pytest.raises(NotStarted) as raised, starting(made.prepare()):
+        raise Died(1, "Traceback (most recent call last):\nEOFError: marshal data too short")
+    assert raised.value.fix == f"rm -r {made.cache / 'pycache'}"
 
 
 def test_benchmarks_are_told_what_asv_tells_them(project: Callable[..., Project]) -> None:

@@ -79,6 +79,9 @@ class Visits:
                 values = {"gpu_time": Measured(1e-3, [1e-3])}
                 yield task, Round(task.name, task.params, task.side, task.order, protocol=protocol, values=values)
 
+    def visit_in_turn(self, *asked: Any) -> Iterator[tuple[Task, Round]]:
+        return iter(())  # no protocol of these has windows
+
     def close(self) -> None: ...
 
 

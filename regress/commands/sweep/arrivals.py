@@ -14,7 +14,7 @@ from regress.history import Merging, SkippedFile, add_confirmed
 from regress.history.kept import read
 from regress.run.execute import Watcher
 from regress.session import Session
-from regress.text.wording import quoted
+from regress.text.wording import counted, quoted
 
 
 class Arrivals:
@@ -55,9 +55,10 @@ class Arrivals:
         """What of it is not in the history."""
         warnings = [f"not merged: {file.path}: {file.why}; fix: {file.fix}" for file in self._skipped]
         for name, error in self.refused.items():
-            again = quoted("regress", "merge", self._results(name, self._run.taken[name]))
-            words = f"{name.replace('/', ' ')} was not merged: {error.what}: {error.why}"
-            warnings.append(f"{words}; fix: {error.fix}; then {again}")
+            words = f"{name.replace('/', ' ')} was not merged: {error.what}: {error.why}; fix: {error.fix}"
+            results = self._results(name, self._run.taken[name])
+            then = f"; then {quoted('regress', 'merge', results)}" if results.is_dir() else ""
+            warnings.append(words + then)
         return warnings
 
     def _results(self, name: str, taken: Taken) -> Path:
@@ -66,6 +67,8 @@ class Arrivals:
     def _merge(self, folders: Mapping[str, Path]) -> None:
         """Merge them, at once where all may be; where one is refused one by one, so that the others get in."""
         there = {name: folder for name, folder in folders.items() if folder.is_dir()}
+        for name in folders.keys() - there.keys():
+            self._require_none(name, folders[name])
         if not there:
             return
         try:
@@ -82,6 +85,15 @@ class Arrivals:
             self._run.lead()  # a sign of life: they may be many
         merging.finish()
         self._skipped += merging.skipped
+
+    def _require_none(self, name: str, folder: Path) -> None:
+        """Refuse a task without results, unless it is a pair, whose check is no result of either commit."""
+        kind, _, number = name.partition("/")
+        measured = self.ends[name].measured
+        if measured and not self._run.task(kind, int(number)).pair:
+            why = f"the task has measured {counted(measured, 'commit')}, and somebody may have removed them"
+            fix = quoted("ls", "-la", folder.parent)
+            self.refused[name] = StoreError(f"there is no folder {folder}", why=why, fix=fix)
 
     def _note_tried(self, kind: str, end: End) -> None:
         """Remember what was confirmed, and what did not build or commits do not have: that is not tried without end."""

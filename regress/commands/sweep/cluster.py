@@ -173,7 +173,7 @@ def _report(
         breakages=broken,
         remark=_remark(plan, followed, history, runs),
         cases=len(plan.names),
-        warnings=(*session.config.warnings, *followed.warnings, *_left(plan), *off_kind(history)),
+        warnings=(*session.warnings, *followed.warnings, *_left(plan), *off_kind(history)),
         suggestions=tuple(suggestions),
         recorded=str(session.config.results_dir),
         notify=session.config.settings.notify_command if opened_ or any(breakage.new for breakage in broken) else "",

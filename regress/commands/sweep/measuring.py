@@ -15,7 +15,7 @@ from regress.commands.sweep.groups import GROUP, Again, Groups, side_of
 from regress.errors import BuildFailed, NoDevice, NothingMeasured
 from regress.history import new_run
 from regress.measure.wire import Ceilings
-from regress.model import Benchmark, Case, Commit, Machine, Side, SuiteProblem
+from regress.model import Benchmark, Case, Commit, Failure, Machine, Round, Side, SuiteProblem
 from regress.run.environments import Prepared, identity_of
 from regress.run.execute import JobResult, Watcher, execute
 from regress.run.plan import Selection, select, unimportable
@@ -51,11 +51,13 @@ class Sweep:
         self.rounds = session.config.settings.sweep_rounds
         self.failed: dict[str, Failed] = {}
         self.measured: list[Commit] = []
+        self.numberless: dict[str, Failure] = {}
+        """By full hash: the first failure of a commit on which nothing gave a number."""
         self.anchors: list[str] = []
         """Labels of commits that were measured again."""
         self.beside: Commit | None = None
         """The commit beside which they were."""
-        self.warnings: list[str] = list(session.config.warnings)
+        self.warnings: list[str] = list(session.warnings)
         self.problems: list[SuiteProblem] = []
         self.machine: Machine = session.machine
         self.device = ""
@@ -205,14 +207,15 @@ class Sweep:
         if not self.interrupted:
             absent = missing.keys() - set(measured.cases.get(name, ()))
             self.done.absent(commit.sha, absent)
-        self.done.failed(commit.sha, measured.of(name))
+        rounds = measured.of(name)
+        self.done.failed(commit.sha, rounds)
         left = self.done.missing(commit.sha)
         if left:
             self._lacking[commit.sha] = left
         else:
             self._lacking.pop(commit.sha, None)
-        if commit not in self.measured and any(round.values for round in measured.of(name)):
-            self.measured.append(commit)
+        if commit not in self.measured:
+            self._note_values(commit, rounds)
         beside = {Case(round.name, tuple(round.params)) for round in measured.rounds if round.failure is not None}
         lacking = [case for case in left if case not in beside]  # what fails on one side is visited once on the others
         if lacking and not self.interrupted and not self.is_over:
@@ -221,6 +224,15 @@ class Sweep:
             why = "some rounds were lost or gave no value"
             fix = quoted("regress", "run", commit.short, "-b", str(lost))
             self.failed[commit.sha] = (f"{first_of(lacking)} lack rounds", why, fix)
+
+    def _note_values(self, commit: Commit, rounds: Sequence[Round]) -> None:
+        """Whether the commit is measured now, or failed in all that it was asked."""
+        failures = [round.failure for round in rounds if round.failure is not None and round.failure.kind != "skipped"]
+        if any(round.values for round in rounds):
+            self.numberless.pop(commit.sha, None)
+            self.measured.append(commit)
+        elif failures:
+            self.numberless.setdefault(commit.sha, failures[0])
 
     def _execute(
         self,

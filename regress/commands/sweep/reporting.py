@@ -32,7 +32,7 @@ def nothing(session: Session, remark: str, start: float) -> Report:
         state="PASS",
         machine=session.machine,
         remark=remark,
-        warnings=session.config.warnings,
+        warnings=session.warnings,
         duration_s=time.monotonic() - start,
     )
 
@@ -67,6 +67,7 @@ def report_of(
         *(f"{sha[:8]} was left out: {what}: {why}" for sha, (what, why, _) in run.failed.items()),
         *confirmed.warnings,
         *bisected.warnings,
+        *([] if broken or events.numberless else _numberless(run)),
         *_never(events),
         *off_kind(events),
     ]
@@ -124,6 +125,15 @@ def _suggestions(
         *map(_next_of_broken, firsts[::-1][:3]),
         *(accept([(change.case, change.metric) for change in opened]) or accept_failing(firsts)),
     ]
+
+
+def _numberless(run: Sweep) -> list[str]:
+    """The line on commits on which everything failed. At the start of a history, or put right at once, that is no event."""
+    if not run.numberless:
+        return []
+    (sha, failure), *others = run.numberless.items()
+    which = f"{sha[:8]} and {counted(len(others), 'other commit')}" if others else sha[:8]
+    return [f"nothing gave a number on {which}: {failure.message}; fix: {quoted('regress', 'run', sha[:8])}"]
 
 
 def _never(events: Events) -> list[str]:

@@ -46,7 +46,8 @@ class TorchProfiler(Profiler):
             torch: Any = importlib.import_module("torch")
             importlib.import_module("torch.profiler")
         except ImportError as error:
-            raise NoProfiler(f"torch.profiler cannot be imported: {error}") from None
+            fix = "install torch for the interpreter under test"
+            raise NoProfiler(f"torch.profiler cannot be imported: {error}; fix: {fix}") from None
         kinds = torch.profiler.ProfilerActivity
         self._record_function = torch.profiler.record_function
         self._profile = torch.profiler.profile(

@@ -190,7 +190,9 @@ def _manifest(folder: Path) -> _Manifest:
         pass
     except OSError as error:
         raise _unwritten(path, error) from error
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    # A first report that could not be written, as on a full disk, leaves empty folders.
+    files = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    if folder.exists() and (not folder.is_dir() or any(files)):
         raise RegressError(
             f"{folder} is not a folder of a report",
             why=f"it is not empty, and has no {MANIFEST}: its files would be lost",

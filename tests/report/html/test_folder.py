@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
@@ -105,6 +106,19 @@ def test_a_place_that_cannot_be_written_says_so(site: PageSite, tmp_path: Path) 
     with pytest.raises(RegressError) as refused:
         write_file(site, tmp_path / "file" / "report.html", QUIET)
     assert refused.value.what.startswith("cannot write")
+
+
+def test_a_first_report_that_met_a_full_disk_can_be_written_again(
+    site: PageSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        with pytest.raises(RegressError):
+            write_folder(site, tmp_path / "report", QUIET)
+    assert write_folder(site, tmp_path / "report", QUIET).made == 9
 
 
 def test_an_interrupted_report_is_the_old_one(site: PageSite, tmp_path: Path) -> None:

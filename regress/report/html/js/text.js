@@ -20,7 +20,17 @@
     ["uJ", 1e-6],
   ];
   const COUNTS = [["", 1]];
-  const SCALES = {s: TIMES, second: TIMES, seconds: TIMES, B: SIZES, byte: SIZES, bytes: SIZES, J: ENERGIES, count: COUNTS};
+  const SCALES = {
+    s: TIMES,
+    second: TIMES,
+    seconds: TIMES,
+    B: SIZES,
+    byte: SIZES,
+    bytes: SIZES,
+    J: ENERGIES,
+    count: COUNTS,
+    unit: COUNTS,
+  };
   const MINUTE = 60,
     HOUR = 3600,
     DAY = 86400,
