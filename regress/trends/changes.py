@@ -138,12 +138,10 @@ FEWEST_RUNS = 6
 """A series with this many runs on the two sides of a border alternates."""
 KNOWN, SHARE = 5, 0.1
 """A level is known if at least this many values before a change, and this share of them, are at it."""
-KNOWN_LATELY, SHARE_LATELY = 2, 0.25
-"""The same of the values since another change, which may have moved the levels."""
 HALF = 0.5
 """Share of a step, as a logarithm, by which the outermost level of a series that alternates moves if the code has changed."""
-STEADY = 20
-"""A series has stopped to alternate after this many values on one side of the border."""
+STEADY, STRAYS = 20, 0.05
+"""A series has stopped to alternate after this many values on one side of the border, but for this share of them."""
 
 
 def _without_mixtures(
@@ -152,23 +150,18 @@ def _without_mixtures(
     """The changes; one whose sides share their levels is not large, and says why: another mixture of levels is no change.
 
     Machines of a pool have a level each, and so has a case whose memory may lie in several ways. A level that occurred only
-    once or twice before is new, and so is one that only one side has. Since the last change, two are enough to know it.
+    once or twice before is new, and so is one that only one side has.
     """
     ends = [step.index for step in steps[1:]] + [len(values)]
-    done, last = list[ChangePoint](), 0
+    done = []
     for change, step, end in zip(changes, steps, ends, strict=False):
         if change.large and change.ratio is not None:
             far, reach = max(0, step.index - AROUND), step.index + AROUND
-            slices = (far, step.index), (max(far, last), step.index), (step.index, reach), (step.index, min(end, reach))
-            before, lately, after, level = ([value for value in values[low:high] if value > 0] for low, high in slices)
+            slices = (far, step.index), (step.index, reach), (step.index, min(end, reach))
+            before, after, level = ([value for value in values[low:high] if value > 0] for low, high in slices)
             known = max(KNOWN, math.ceil(SHARE * len(before)))
-            reason = _of_modes(before, after, known, rule) or _mixture(before, level, known, step)
-            if not reason and last > far:
-                reason = _mixture(lately, level, max(KNOWN_LATELY, math.ceil(SHARE_LATELY * len(lately))), step)
-            if reason:
+            if reason := _of_modes(before, after, known, rule) or _mixture(before, level, known, step):
                 change = replace(change, large=False, reasons=(*change.reasons, reason))
-            else:
-                last = step.index
         done.append(change)
     return done
 
@@ -192,12 +185,11 @@ def _mixture(before: Sequence[float], after: Sequence[float], known: int, step: 
     up, border = step.ratio > 1, math.sqrt(step.before) * math.sqrt(step.after)
     beyond = [[(value > border) is up for value in side] for side in (before, after)]
     runs = 1 + sum(one != other for one, other in itertools.pairwise(itertools.chain(*beyond)))
-    steady = all(beyond[1]) and len(after) >= STEADY
+    steady = len(after) >= STEADY and sum(beyond[1]) >= (1 - STRAYS) * len(after)
     if runs < FEWEST_RUNS or steady or sum(beyond[0]) < known:
         return ""
-    rank = min(known, LEAST)
-    was = sorted(before, reverse=up)[rank - 1]
-    now = sorted(after, reverse=up)[math.ceil(rank * len(after) / len(before)) - 1]
+    was = sorted(before, reverse=up)[LEAST - 1]
+    now = sorted(after, reverse=up)[math.ceil(LEAST * len(after) / len(before)) - 1]
     if (math.log(now) - math.log(was)) / math.log(step.ratio) >= HALF:
         return ""
     return alternating(up, (sum(beyond[0]), len(before)), (sum(beyond[1]), len(after)))

@@ -83,17 +83,10 @@ def passed(points: list[ChangePoint], starts: Sequence[int]) -> list[ChangePoint
 
 def recovered(points: list[ChangePoint], ended: Collection[int], rule: Rule) -> list[ChangePoint]:
     """With what took what back: an improvement, any regression before it that it undid by more than half, to a level that
-    is not large above the one before. What is tentative takes nothing back yet, what `ended` soon never did, and what would be
-    large by its ratio but is not claimed is no improvement."""
+    is not large above the one before. What is tentative takes nothing back yet, and what `ended` soon never did."""
     done = list(points)
     for index, better in enumerate(points):
         if better.moved is not Verdict.IMPROVED or better.state == "tentative" or index in ended:
-            continue
-        if (
-            not better.large
-            and better.ratio
-            and rule.counts(better.ratio, math.sqrt(better.before) * math.sqrt(better.after))
-        ):
             continue
         for earlier, worse in enumerate(done[:index]):
             if worse.moved is Verdict.REGRESSED and not worse.recovered_by and _took_back(better, worse, rule):
