@@ -138,8 +138,8 @@ class Project:
         return tuple(dict.fromkeys(files))
 
     def doubtful_order(self, base: Side, head: Side) -> list[str]:
-        """The note that the base came after the head, so that what got worse reads as an improvement; or that both are one commit,
-        which passes whatever was meant."""
+        """The note that the base came after the head, so that what got worse reads as an improvement; or that both are one
+        commit, which passes whatever was meant."""
         if (base.commit.sha, base.environment) == (head.commit.sha, head.environment):
             aa = quoted("regress", "doctor", "--aa")
             return [

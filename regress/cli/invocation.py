@@ -129,7 +129,10 @@ def say(error: RegressError, options: dict[str, Any]) -> None:
     from regress.report.terminal import render_error
 
     style = _style(options, sys.stderr)
-    click.echo(render_error(error, style), err=True, nl=False, color=style.color)
+    with contextlib.suppress(
+        OSError
+    ):  # nobody can read it, as after a lost terminal; the exit code is right all the same
+        click.echo(render_error(error, style), err=True, nl=False, color=style.color)
 
 
 def _request(options: dict[str, Any], more: dict[str, Any], note: Callable[[str], None]) -> Request:
