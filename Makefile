@@ -5,7 +5,7 @@ PYTHON ?= python3
 TORCH ?= torch==2.13.0
 BIN := .venv/bin
 
-.PHONY: check test test-all lint schemas browser slurm docs oldest gpu acceptance clean
+.PHONY: check test test-all lint schemas picture browser slurm docs oldest gpu acceptance clean
 
 check: .venv/ready
 	@$(BIN)/regress check HEAD~1 --budget 90s; code=$$?; \
@@ -49,6 +49,10 @@ docs: .venv/docs
 # The schemas of the JSON documents, from the types that they are written from
 schemas: .venv/ready
 	$(BIN)/python -m regress.report.schema
+
+# docs/report.png, from the pages as they are now
+picture: .venv/ready browser
+	$(BIN)/python -m tests.report.html.picture
 
 # What checks the action, the component and the recipes of docs/ci.md, in an environment of its own: check-jsonschema brings
 # another package that is called regress.

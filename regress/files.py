@@ -1,4 +1,4 @@
-"""Opening what should be a file, locks, and the folder for what is temporary.
+"""Opening what should be a file, locks, folders that are made at once, and the one for what is temporary.
 
 What has the name of a file may be a pipe, which is waited for without end, or a link to a device, which has none.
 """
@@ -14,6 +14,7 @@ import os
 import shutil
 import stat
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 _KINDS = (
@@ -57,6 +58,23 @@ def lock(descriptor: int, *, shared: bool = False, wait: bool = True) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+@contextlib.contextmanager
+def made_at_once(folder: Path) -> Iterator[Path]:
+    """A new folder to be filled, which gets this name when the block ends, unless another process was first: a folder of that
+    name is always complete. Raises OSError where none can be made beside it."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    fresh = Path(tempfile.mkdtemp(prefix=".", dir=folder.parent))
+    try:
+        yield fresh
+        try:
+            fresh.rename(folder)
+        except OSError:
+            if not folder.is_dir():  # else another process was first
+                raise
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
 
 
 # -- what is temporary ---------------------------------------------------------------------------------------------------

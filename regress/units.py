@@ -151,9 +151,11 @@ def format_change(ratio: float | None) -> str:
 
 
 def format_interval(low: float | None, high: float | None) -> str:
-    """An interval of ratios in percent: "+8.8 … +10.1"."""
+    """An interval of ratios in percent: "+8.8 … +10.1"; from ten times on as `format_change` has it, "x142 … x162"."""
     if low is None or high is None or math.isnan(low) or math.isnan(high):
         return MISSING
+    if low >= 10:
+        return f"x{format_number(low)} … x{format_number(high)}"
     return f"{_signed(low)} … {_signed(high)}"
 
 

@@ -24,7 +24,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from regress.compare import compare, judge
+from regress.compare import compare, testing
 from regress.compare.confirming import EXTREME, LOOKS, far_off
 from regress.compare.steps import CONFIRMING, CheckSteps
 from regress.model import (
@@ -244,7 +244,7 @@ def bimodal(shares: Sequence[float], repetitions: int, noise: Noise, seed: int) 
         modes = replace(noise, modes=(1.0,) * (20 - upper) + (1.13,) * upper)
         for how, fixed in (("in steps", 0), ("6 rounds", 6), ("10 rounds", 10)):
             verdicts = rates(ratio, repetitions, modes, seed, fixed)[0]
-            with patch.object(judge, "two_modes", lambda *_: None):
+            with patch.object(testing, "two_modes", lambda *_: None):
                 without = rates(ratio, repetitions, modes, seed, fixed)[0]
             claims = [(row["regressed"] + row["improved"]) / repetitions for row in (without, verdicts)]
             print(f"{words + ', ' + how:44}" + "".join(f"{claim:10.2%}" for claim in claims), flush=True)

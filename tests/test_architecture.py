@@ -221,7 +221,7 @@ IDIOMS = {
     "so many": "the name of the number",
     "anew": "again",
     "by nature": "always, normally",
-    "could have told": "could detect",
+    "could have told": "would have detected",
     "give or take": "plus or minus",
     "number any more": "stopped giving numbers",
     "the like": "similar",

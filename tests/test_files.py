@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 
 from regress import acks, profiles
 from regress.errors import ConfigError, RegressError
-from regress.files import SCRATCH, open_file, read_bytes, scratch
+from regress.files import SCRATCH, made_at_once, open_file, read_bytes, scratch
 from regress.history import Archive, Store, disk
 from regress.history.kept import StateFile
 from regress.traces import chrome, nsys
@@ -134,3 +135,16 @@ def test_a_folder_that_somebody_has_removed_is_made_again(tmp_path: Path, monkey
     assert scratch() == first
     os.rmdir(first)
     assert os.path.isdir(scratch())
+
+
+def test_a_folder_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    folder = tmp_path / "in" / "folder"
+    with contextlib.suppress(ValueError), made_at_once(folder) as fresh:
+        (fresh / "part").write_text("")
+        raise ValueError
+    assert list(folder.parent.iterdir()) == []
+    with made_at_once(folder) as late:
+        (late / "late").write_text("")
+        with made_at_once(folder) as first:
+            (first / "first").write_text("")
+    assert [path.name for path in folder.parent.rglob("*")] == ["folder", "first"]

@@ -143,6 +143,8 @@ def test_a_ratio_is_a_change(ratio: float | None, text: str) -> None:
 def test_an_interval_of_ratios() -> None:
     assert units.format_interval(1.088, 1.101) == "+8.8 … +10.1"
     assert units.format_interval(0.9999, 2.5) == "0.0 … +150"
+    assert units.format_interval(9.5, 12.0) == "+850 … +1100"
+    assert units.format_interval(141.79, 161.86) == "x142 … x162", "as the change between them is told"
     assert units.format_interval(None, 1.1) == units.format_interval(1.0, math.nan) == "-"
 
 

@@ -59,8 +59,9 @@ def init(directory: Path, budget: float | None, write: bool, **options: Any) -> 
 @regress.command(short_help="Build commits without measuring; a later check reuses the builds.")
 @click.argument("revisions", nargs=-1, required=True, metavar="REV...")
 @click.option("--env", "environments", metavar="NAME", multiple=True, help="Environment to build in; repeatable.")
+@click.option("--cache-dir", hidden=True, help="Where a sweep on a node keeps its builds.")
 @stack(output, where)
-def build(revisions: tuple[str, ...], environments: tuple[str, ...], **options: Any) -> None:
+def build(revisions: tuple[str, ...], environments: tuple[str, ...], cache_dir: str | None, **options: Any) -> None:
     """Build commits without measuring; a later check or run reuses the builds.
 
     \b
@@ -78,7 +79,7 @@ def build(revisions: tuple[str, ...], environments: tuple[str, ...], **options: 
     with invoked(options) as (request, progress):
         from regress.commands.build import build as command
 
-        report = command(request({}), revisions, progress, environments)
+        report = command(request({"cache_dir": cache_dir}), revisions, progress, environments)
     finish(report, options)
 
 

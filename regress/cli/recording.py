@@ -147,6 +147,11 @@ def sweep(
       3  a case stopped giving numbers, or some commits could not be built or measured
       5  nothing could be measured
     """
+    context = click.get_current_context()
+    if on and bisects:
+        raise click.UsageError("--bisect cannot be combined with --on: regress bisect CASE GOOD BAD --on KIND", context)
+    if no_wait and not on:
+        raise click.UsageError("--no-wait needs --on", context)
     with invoked({**options, "into": into}) as (request, progress):
         from regress.commands.sweep import sweep as command
         from regress.commands.sweep.choosing import Asked
@@ -156,7 +161,7 @@ def sweep(
         wanted = request({"sweep_rounds": rounds, "notify_command": notify_command})
         budget_s = min(budget or float("inf"), left_s)
         if look is not None:
-            from regress.commands.sweep.cluster import look_over
+            from regress.commands.sweep.planning import look_over
 
             look_over(wanted, asked, look, progress)
             return

@@ -17,6 +17,8 @@ Place = tuple[str, int]
 """A kind and a task."""
 
 
+JOB = "job.sh"
+"""What a node is given to run, in the folder of its kind."""
 SCRATCH = "/tmp/regress-$(id -u)"
 """Where a node has what it may lose, where the configuration says nothing."""
 

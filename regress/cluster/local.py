@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from regress.cluster.engine import Gone, Place, Queued, script
+from regress.cluster.engine import JOB, Gone, Place, Queued, script
 from regress.cluster.runs import Run, started
 from regress.history.disk import replace_file
 from regress.history.kept import read, write
@@ -30,7 +30,7 @@ class Local:
     def submit(self, run: Run, kind: Kind, tasks: Sequence[int], exclude: Sequence[str] = ()) -> str:
         job = f"local-{time.time_ns()}"
         text = script(self._cluster, kind, run, job="$REGRESS_JOB", task="$1")
-        replace_file(run.folder / kind.name / "job.sh", text.encode())  # a shell may be reading the old one
+        replace_file(run.folder / kind.name / JOB, text.encode())  # a shell may be reading the old one
         self._waiting += [(kind, task, job) for task in tasks]
         self._fill(run)
         return job
@@ -72,7 +72,7 @@ class Local:
                 continue
             self._waiting.remove(waiting)
             variables = {**os.environ, "REGRESS_JOB": job, "REGRESS_SLOT": str(free[0])}
-            pid = _spawn(run.folder, run.folder / kind.name / "job.sh", str(task), variables, run.log(kind.name, task))
+            pid = _spawn(run.folder, run.folder / kind.name / JOB, str(task), variables, run.log(kind.name, task))
             self._children.append(pid)
             write(_file(run, kind.name, task), _Begun(job, pid, started(pid), free[0]))
 

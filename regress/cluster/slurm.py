@@ -9,9 +9,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
-from regress.cluster.engine import Gone, Place, Queued, Refused, script
-from regress.cluster.runs import Run
+from regress.cluster.engine import JOB, Gone, Place, Queued, Refused, script
+from regress.cluster.runs import Run, Submitted
 from regress.errors import NothingMeasured
 from regress.history.disk import replace_file
 from regress.model import Cluster, Kind
@@ -44,9 +45,8 @@ class Slurm:
 
     def submit(self, run: Run, kind: Kind, tasks: Sequence[int], exclude: Sequence[str] = ()) -> str | None:
         folder = run.folder / kind.name
-        file = folder / "job.sh"
         text = script(self._cluster, kind, run, job="$SLURM_ARRAY_JOB_ID", task="$SLURM_ARRAY_TASK_ID")
-        replace_file(file, text.encode())
+        replace_file(folder / JOB, text.encode())
         words = [
             *(
                 "sbatch",
@@ -58,11 +58,11 @@ class Slurm:
             f"--job-name={_name(run)}",
             f"--array={','.join(map(str, tasks))}%{kind.at_most}",
             f"--time={max(1, math.ceil(kind.time_s / 60))}",
-            f"--output={folder}/%a.log",
+            f"--output={str(folder).replace('%', '%%')}/%a.log",
             f"--chdir={run.folder}",
             *options_of(kind),
             *([f"--exclude={','.join(exclude)}"] if exclude else []),
-            str(file),
+            str(folder / JOB),
         ]
         code, out, err = _call(words)
         if code and _NO_ANSWER.search(err):
@@ -76,19 +76,25 @@ class Slurm:
         return out.strip().partition(";")[0]
 
     def queued(self, run: Run) -> Mapping[Place, Queued] | None:
-        if not run.submitted:
-            return {}  # where no Slurm can be reached, submitting says so
-        code, out, _ = _call(["squeue", "--noheader", "--array", f"--name={_name(run)}", "--format=%F|%K|%T|%r|%N"])
+        if not any((run.folder / kind / JOB).exists() for kind in run.plan.tasks):
+            return {}  # nothing was submitted; where no Slurm can be reached, submitting says so
+        code, out, _ = _call(["squeue", "--noheader", "--array", f"--name={_name(run)}", "--format=%F|%K|%T|%r|%N|%o"])
         if code:
             return None
         kinds = {submission.job: submission.kind for submission in run.submitted}
         queued: dict[Place, Queued] = {}
+        unknown: dict[tuple[str, str], list[int]] = {}
         for line in filter(None, map(str.strip, out.splitlines())):
-            job, task, state, why, node = line.split("|", 4)
-            if job not in kinds or not task.isdigit():
+            job, task, state, why, node, command = line.split("|", 5)
+            kind = kinds.get(job) or Path(command).parent.name
+            if kind not in run.plan.tasks or not task.isdigit():
                 continue
+            if job not in kinds:
+                unknown.setdefault((kind, job), []).append(int(task))
             waits = state in _WAITING
-            queued[kinds[job], int(task)] = Queued("waiting" if waits else "running", why if waits else "", node)
+            queued[kind, int(task)] = Queued("waiting" if waits else "running", why if waits else "", node)
+        for (kind, job), tasks in unknown.items():  # Slurm took it, and we did not hear of that
+            run.add(Submitted(kind, job, tuple(sorted(tasks))))
         return queued
 
     def gone(self, run: Run, kind: str, task: int, job: str) -> Gone:

@@ -41,7 +41,7 @@ def build(request: Request, revisions: Sequence[str], watcher: Watcher, environm
     try:
         for side in sides:
             builds.append(_built(session, side, watcher))
-            session.repository.release_worktrees()
+            session.repository.worktrees.release()
             watcher.advance(f"{side.label} {builds[-1].state}")
     except KeyboardInterrupt:
         interrupted = True

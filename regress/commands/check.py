@@ -21,7 +21,8 @@ from regress.history import keep_confirmed, last_aa
 from regress.measure.wire import Ceilings
 from regress.model import Comparison, Report, SelfCheck, Settings, Side, Stopped, Verdict
 from regress.run.execute import Job, JobResult, Watcher, execute
-from regress.run.plan import FixedRounds, needing_several
+from regress.run.needs import needing_several
+from regress.run.plan import FixedRounds
 from regress.session import Request, Session
 from regress.session.explanation import MOST_EXPLAINED, Choose, Explaining, can_explain
 from regress.session.recorder import Recorder

@@ -86,7 +86,7 @@ def _release(session: Session, base: Side, line: Sequence[Commit]) -> tuple[Side
     """What drift is compared with, named by its tag: the setting, else the base if it is a release, else the newest one before
     the head; and what is wrong with it. Of a release that was tagged on a branch of its own, it is the newest measured commit
     that both have."""
-    named, tags = session.config.settings.gate_release, session.repository.releases()
+    named, tags = session.config.settings.gate_release, session.repository.releases.all()
     if named:
         release = session.revision_side("release", named)
         if all(commit.sha != release.commit.sha for commit in line):
@@ -96,7 +96,7 @@ def _release(session: Session, base: Side, line: Sequence[Commit]) -> tuple[Side
                 fix='correct "gate_release", or leave it out',
             )
         return release, []
-    standing = session.repository.releases_in(line)
+    standing = session.repository.releases.of(line)
     own = tags.get(base.commit.sha, ())
     at = next((at for at, commit in enumerate(line) if own and own[-1] in standing.get(commit.sha, ())), None)
     if at is None:

@@ -8,7 +8,8 @@ from regress.errors import exits
 from regress.history import Store
 from regress.model import Benchmark, Case, Listed, Report, Side, declared_words
 from regress.run.execute import Watcher, discover
-from regress.run.plan import gpus_of, ranks_of, select
+from regress.run.needs import gpus_of, ranks_of
+from regress.run.plan import select
 from regress.run.problems import apart, nothing_selected
 from regress.run.unmatched import unmatched
 from regress.session import Request, Session
@@ -46,7 +47,7 @@ def _costs(session: Session, side: Side) -> dict[Case, float]:
         for recorded in Store(root).load(side.commit.sha, session.machine.name).recorded:
             for round in recorded.rounds:
                 if round.duration_s and round.values:
-                    seconds.setdefault(Case(round.name, tuple(round.params)), []).append(round.duration_s)
+                    seconds.setdefault(Case.of(round), []).append(round.duration_s)
     return {case: statistics.median(values) for case, values in seconds.items()}
 
 

@@ -15,7 +15,7 @@ from regress.compare.rule import better_of
 from regress.errors import Exit, RevisionError, exits
 from regress.model import Benchmark, Case, Durations, Failure, Measurement, Report, Round, Settings, Side, metric_of
 from regress.run.execute import JobResult, Watcher, execute
-from regress.run.plan import needing_several
+from regress.run.needs import needing_several
 from regress.session import Request, Session
 from regress.session.recorder import Recorder
 from regress.session.remarks import device_line, imported_by, remarks, require_values, throttled
@@ -112,7 +112,7 @@ def measurements(rounds: Iterable[Round], benchmarks: Mapping[str, Benchmark], s
     """A row for each case and metric, the case's own metric first; ordered by case, as those of a check are."""
     by_case: dict[Case, list[Round]] = {}
     for round in rounds:
-        by_case.setdefault(Case(round.name, tuple(round.params)), []).append(round)
+        by_case.setdefault(Case.of(round), []).append(round)
     cases = sorted(by_case, key=lambda case: place(case, benchmarks.get(case.name)))
     return [row for case in cases for row in _rows(case, by_case[case], benchmarks.get(case.name), settings)]
 

@@ -4,6 +4,7 @@ pairing        the rounds of a case on both sides, and whether they were measure
 evidence       the testable values of one side: without failed rounds and impossible values, and which are independent draws
 circumstances  what prevents a claim, and what explains a change: clocks, other processes, two modes, counters
 draft          a comparison on its way to a verdict
+testing        the test of one metric of a case
 judge          tests of all cases, adjusted together
 steps          what a check measures next, and the verdicts on the result
 budget         how far cases are, what they cost, and which there is time for

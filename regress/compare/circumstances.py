@@ -95,7 +95,7 @@ def alternating(up: bool, before: tuple[int, int], since: tuple[int, int]) -> st
 
 
 def is_of_modes(reason: str) -> bool:
-    """Whether the reason is one of those two."""
+    """Whether `bimodal` or `alternating` gave the reason."""
     return reason.startswith(("bimodal:", "alternating:"))
 
 

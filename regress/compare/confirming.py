@@ -33,7 +33,7 @@ def confirming_rounds(comparison: Comparison) -> int:
 
 
 def _rounds_with_power(comparison: Comparison) -> int:
-    """Rounds a side that would tell the change from one that just counts."""
+    """Rounds a side that tell the change from the smallest one that counts."""
     counts_from = comparison.counts_from or comparison.threshold
     apart = math.log((1 + POWER_AT * counts_from) / (1 + counts_from))
     if comparison.ratio is not None:  # of what is far beyond, a third of the way would be enough
@@ -52,7 +52,7 @@ def deciding_rounds(comparison: Comparison) -> int:
 
 
 def far_off(comparison: Comparison) -> float:
-    """How many changes that count it is from unchanged."""
+    """How far the ratio is from unchanged, as a multiple of the smallest change that counts."""
     assert comparison.ratio is not None
     return abs(math.log(comparison.ratio)) / math.log1p(comparison.counts_from or comparison.threshold)
 

@@ -16,6 +16,7 @@ from regress.model import (
     Benchmark,
     Case,
     Comparison,
+    Failure,
     Metric,
     Pairs,
     Settings,
@@ -49,7 +50,7 @@ class Test:
 
 @dataclass(frozen=True)
 class Draft:
-    """A comparison on the way: one with a `test` gets its verdict once the p values of all are known."""
+    """A comparison without its final verdict: one with a `test` gets that once all p values are known."""
 
     comparison: Comparison
     rule: Rule
@@ -63,6 +64,12 @@ class Draft:
         """With a verdict, its reasons (empty ones do not count) and further fields of the comparison."""
         told = self.comparison.reasons + tuple(filter(None, reasons))
         return replace(self, comparison=replace(self.comparison, verdict=verdict, reasons=told, **changes))
+
+    def failed(self, base: Failure | None, head: Failure | None, *reasons: str) -> Draft:
+        """With the verdict on a failure on one side or both."""
+        skipped = all(failure.kind == "skipped" for failure in (base, head) if failure is not None)
+        verdict = Verdict.SKIPPED if skipped else Verdict.FAILED
+        return self.settled(verdict, *reasons, base_failure=base, head_failure=head)
 
     def noted(self, *notes: str) -> Draft:
         return replace(self, notes=self.notes + tuple(filter(None, notes)))
@@ -112,8 +119,8 @@ class Subject:
         return self.own in DEVICE_METRICS or (self.benchmark is not None and self.benchmark.needs_device)
 
     def pairs(self, metric: str) -> list[Against]:
-        """How the head's good rounds stand to those of the base with which they took windows in turn; empty where too few did
-        to speak for the case."""
+        """The head's good rounds compared with those of the base that they took windows in turn with; empty if too few did to
+        speak for the case."""
         bases = {(round.run, round.side, round.order) for round in self.base.good}
         runs = {round.run for round in self.base.good}
         asked = [round for round in self.head.good if metric in round.values and round.run in runs]

@@ -15,7 +15,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from regress.model import SET_UP_EACH, SYNCHRONIZES, Failure, Measured, Protocol, Round, Samples, ends_of
+from regress.model import (
+    SET_UP_EACH,
+    SYNCHRONIZES,
+    Failure,
+    Measured,
+    Protocol,
+    Round,
+    Samples,
+    ends_of,
+    may_be_negative,
+)
 from regress.stats.summary import median
 from regress.text.wording import counted
 
@@ -111,8 +121,8 @@ class Evidence:
     def values_of(self, metric: str, *, every_round: bool) -> Values | None:
         """The metric's values in order of the rounds; None if no round has it and none has to.
 
-        NaN, infinite and negative values are left out and noted, and missing ones if `every_round` has to have it. Under
-        the good share the values have failed: `skipped` if all that is wrong is NaN, which is how a benchmark says that
+        NaN, infinite and impossible negative values are left out and noted, and missing ones if `every_round` has to have it.
+        Under the good share the values have failed: `skipped` if all that is wrong is NaN, which is how a benchmark says that
         there is no number, else `error`.
         """
         asked = [round for round in self.good if every_round or metric in round.values]
@@ -122,9 +132,9 @@ class Evidence:
         good = [
             (round, value)
             for round, value in zip(asked, measured, strict=True)
-            if value is not None and not _fault(value)
+            if value is not None and not _fault(metric, value)
         ]
-        faults = Counter(fault for value in measured if (fault := _fault(value)))
+        faults = Counter(fault for value in measured if (fault := _fault(metric, value)))
         words = [f"{fault} {metric} in {n} of {counted(len(asked), 'round')}" for fault, n in sorted(faults.items())]
         notes = [f"{word} on the {self.side}" for word in words]
         if invalid := sum(value.invalid for value in measured if value is not None):
@@ -145,22 +155,22 @@ class Evidence:
 
 
 def _calls(protocol: Protocol | None, metric: str) -> int:
-    """Calls a sample."""
+    """How many calls a sample has."""
     if protocol is None:
         return 1
     beside = {"host_time": protocol.host_calls, "wall_time": protocol.wall_calls}
     return protocol.calls if metric == protocol.metric else beside.get(metric, 1)
 
 
-def _fault(measured: Measured | None) -> str:
-    """What is wrong with a round's value; empty for a good one."""
+def _fault(metric: str, measured: Measured | None) -> str:
+    """What is wrong with a round's value of the metric; empty for a good one."""
     if measured is None:
         return "no"
     if math.isnan(measured.value):
         return "NaN"
     if math.isinf(measured.value):
         return "infinite"
-    return "negative" if measured.value < 0 else ""
+    return "negative" if measured.value < 0 and not may_be_negative(metric) else ""
 
 
 def _share(part: Sequence[object], whole: Sequence[object]) -> float:

@@ -56,7 +56,7 @@ def implementations(
     by_name: dict[str, dict[Case, list[Round]]] = {}
     for round in rounds:
         if has_implementations(benchmarks.get(round.name)):
-            case = Case(round.name, tuple(round.params))
+            case = Case.of(round)
             by_name.setdefault(round.name, {}).setdefault(case, []).append(round)
     fields = [_Field.of(benchmarks[name], by_name[name], settings) for name in sorted(by_name)]
     fields = [field for field in fields if field.metric is not None and len(field.timed) > 1]

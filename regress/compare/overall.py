@@ -109,12 +109,12 @@ def _covered(counted: Iterable[Comparison]) -> tuple[int, int]:
 
 
 def most_serious(gating: Iterable[Comparison]) -> dict[Case, Verdict]:
-    """The verdict that counts of each case."""
+    """The most serious verdict of each case."""
     return {case: comparison.verdict for case, comparison in _most_serious(gating).items()}
 
 
 def _most_serious(gating: Iterable[Comparison]) -> dict[Case, Comparison]:
-    """The comparison that counts of each case: of equals one that nobody has acknowledged."""
+    """The most serious comparison of each case; of several alike, one that nobody has acknowledged."""
     worst: dict[Case, Comparison] = {}
     for comparison in gating:
         worst[comparison.case] = min(worst.get(comparison.case, comparison), comparison, key=_seriousness)
@@ -188,7 +188,7 @@ def _finite(value: float | None) -> float | None:
 
 def fineness(comparisons: Iterable[Comparison], rounds: Iterable[Round]) -> tuple[Fineness, ...]:
     """How fine each case was measured, the noisiest first: in the metrics that were tested, or else in an exact one."""
-    taken = Counter(Case(round.name, tuple(round.params)) for round in rounds if round.side == "head")
+    taken = Counter(Case.of(round) for round in rounds if round.side == "head")
     gating = [comparison for comparison in comparisons if comparison.gates]
     tested = [comparison for comparison in gating if comparison.noise is not None]
     known = {comparison.case for comparison in tested}

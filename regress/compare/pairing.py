@@ -43,7 +43,7 @@ class Suites:
 
     def pair(self, base: Iterable[Round], head: Iterable[Round]) -> list[tuple[Case, list[Round], list[Round]]]:
         """The rounds of each case on base and on head, either may be empty, by name and then as the suite orders its cases."""
-        bases, heads = _by_case(base, lambda round: self.on_head(_case(round))), _by_case(head, _case)
+        bases, heads = _by_case(base, lambda round: self.on_head(Case.of(round))), _by_case(head, Case.of)
         cases = sorted(bases.keys() | heads.keys(), key=lambda case: place(case, self.definition(case)))
         return [(case, bases.get(case, []), heads.get(case, [])) for case in cases]
 
@@ -157,10 +157,6 @@ def _by_case(rounds: Iterable[Round], case_of: Callable[[Round], Case]) -> dict[
     for round in rounds:
         groups.setdefault(case_of(round), []).append(round)
     return groups
-
-
-def _case(round: Round) -> Case:
-    return Case(round.name, tuple(round.params))
 
 
 def _index(axis: Sequence[str], value: str) -> int:

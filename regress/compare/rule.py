@@ -14,19 +14,21 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from regress.model import (
     HOST_METRICS,
+    NEGATIVE,
     Benchmark,
     Better,
     Case,
     Metric,
     Settings,
-    Summary,
     Verdict,
     declared_words,
 )
+from regress.stats.summary import summarize
 
 
 def better_of(name: str, benchmark: Benchmark | None, settings: Settings) -> Better | None:
@@ -110,24 +112,31 @@ class Rule:
             what = f"difference under {'the floor' if told_apart else 'two steps of the clock'}, {_amount(limit, self.unit)}"
         return Verdict.UNDECIDED, f"{what} (spread {_percent(spread)})"
 
-    def decide_zero(self, base: Summary, head: Summary, exact: bool) -> tuple[Verdict, str]:
-        """The verdict where a side has zeros, and the reason. There is no ratio, so the floor alone says what is large.
+    def decide_without_ratio(
+        self, base: Sequence[float], head: Sequence[float], *, exact: bool, confidence: float = 0.95
+    ) -> tuple[Verdict, str]:
+        """The verdict on round values of which some are zero or negative, and the reason.
 
         From or to zero is significant if the interval of the other side, of at least two rounds unless `exact`, lies above
-        the floor.
+        the floor, which alone says what is large. Negative values that are not all the same cannot be compared.
         """
-        if base.center == head.center == 0:
+        values = {*base, *head}
+        if min(values) < 0:
+            same = len(values) == 1
+            return (Verdict.UNCHANGED, "the same negative value") if same else (Verdict.INCOMPARABLE, NEGATIVE)
+        if values == {0}:
             return Verdict.UNCHANGED, "zero on both sides"
-        if base.center != 0 and head.center != 0:
+        if any(base) and any(head):
             return Verdict.UNDECIDED, "zero in some rounds: there is no ratio"
-        word, other = ("from zero", head) if base.center == 0 else ("to zero", base)
-        if min(base.n, head.n) < 2 and not exact:
+        word, other = ("to zero", base) if any(base) else ("from zero", head)
+        side = summarize(other, confidence)
+        if min(len(base), len(head)) < 2 and not exact:
             return Verdict.UNDECIDED, f"{word}, n = 1"
-        if other.low > self.floor:
+        if side.low > self.floor:
             return self.moved(other is head), word
-        if other.high <= self.floor:
+        if side.high <= self.floor:
             return Verdict.UNCHANGED, f"{word}, {self.under_floor}"
-        return Verdict.UNDECIDED, f"{word}, but not significant (spread {_percent(other.spread)})"
+        return Verdict.UNDECIDED, f"{word}, but not significant (spread {_percent(side.spread)})"
 
     @property
     def under_floor(self) -> str:

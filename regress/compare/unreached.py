@@ -34,7 +34,7 @@ class CheckMeasured(Protocol):
 
 
 def names_of_cases(measured: CheckMeasured, suites: Suites) -> dict[Case, set[Case]]:
-    """By its name on head: what the sides call a case, in the order in which cases are wanted."""
+    """What the sides call each case, by its name on head, in the order in which cases are wanted."""
     names: dict[Case, set[Case]] = {}
     for side, cases in measured.cases.items():
         for case in cases:
@@ -51,7 +51,7 @@ def with_unreached(
 
 
 def reached(comparisons: Iterable[Comparison]) -> list[Comparison]:
-    """The comparisons; of what time was over for before both sides were measured, that it was not reached."""
+    """The comparisons, marked as not reached where time ran out before both sides were measured."""
     return [
         replace(comparison, unreached=True, reasons=(NOT_REACHED,)) if _is_cut(comparison) else comparison
         for comparison in comparisons

@@ -3,6 +3,7 @@
 repository  questions to it
 revisions   the commit that a revision means, or why it means none
 commits     commits as git lists them
+releases    its tags, and where in a history they are
 line        those between a good and a bad one
 worktrees   a checkout for each commit that is measured
 mirrors     the copy of a repository that several nodes read

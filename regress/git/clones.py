@@ -70,7 +70,7 @@ class Clone:
 
     @property
     def fetched(self) -> str:
-        """When that was done last, or cloned: a date and a time of day."""
+        """Date and time of the last fetch, or of the clone if there was none."""
         mark = self.place / _MARK
         return time.strftime("%Y-%m-%d %H:%M", time.localtime((mark if mark.exists() else self.place).stat().st_mtime))
 

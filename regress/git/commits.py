@@ -72,7 +72,7 @@ def histories(commits: Sequence[Commit], first: Sequence[str] = ()) -> list[list
 
 
 def _first_parents(at: int, parents: Sequence[Sequence[int]], until: set[int]) -> list[int]:
-    """The place and those of its first parents down to one of these; empty if none of these is among them."""
+    """The place, its first parent and so on, down to a place in `until`, which is left out; empty if none is reached."""
     places: list[int] = []
     while at > min(until):
         if at in until:

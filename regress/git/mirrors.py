@@ -10,11 +10,11 @@ import hashlib
 import os
 import shutil
 import tempfile
-from contextlib import suppress
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from regress.errors import RegressError
-from regress.files import lock
+from regress.files import lock, made_at_once
 from regress.git.commits import exists
 from regress.git.repository import Repository, open_repository
 from regress.git.running import attempt, git_error, output
@@ -22,13 +22,16 @@ from regress.text.wording import reason
 
 _REFS = ("refs/heads", "refs/tags", "refs/remotes")
 _MIRRORED = "+refs/*:refs/*"
+_MANY = 1000
+"""Commits in one command."""
 TREES = 4
 """Worktrees of configurations and suites that a node keeps."""
 
 
-def publish(repository: Repository, sha: str, mirror: Path, name: str) -> None:
-    """Bring the copy up to what the repository has, and have it keep that commit under a name. Raises RegressError, also where
-    the copy is of another project: both would have their branches and tags in it."""
+def publish(repository: Repository, sha: str, mirror: Path, name: str, commits: Collection[str] = ()) -> None:
+    """Bring the copy up to what the repository has, and have it keep that commit under a name, and those of `commits` that are
+    on no branch any more. Raises RegressError, also where the copy is of another project: both would have their branches and
+    tags in it."""
     if not mirror.is_dir():
         _make(repository, sha, mirror, name)
     roots = output(repository.root, "rev-list", "--max-parents=0", sha).decode().split()
@@ -39,35 +42,42 @@ def publish(repository: Repository, sha: str, mirror: Path, name: str) -> None:
             fix=f'give this project a folder of its own: "shared": "{mirror.parent / repository.root.name}"',
         )
     _push(repository, sha, mirror, name)
+    lacking = _lacking(mirror, sorted(commits))
+    if lacking:
+        _send(repository, mirror, [f"{commit}:refs/regress/{name}-{commit}" for commit in lacking])
 
 
 def _make(repository: Repository, sha: str, mirror: Path, name: str) -> None:
     """The copy appears with what it has, so of two projects that make it at once one finds the other."""
     try:
-        mirror.parent.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(prefix=".mirror-", dir=mirror.parent))
+        with made_at_once(mirror) as fresh:
+            fresh.chmod(0o755)
+            output(fresh, "init", "--quiet", "--bare")
+            output(fresh, "config", "gc.auto", "0")
+            _push(repository, sha, fresh, name)
     except OSError as error:
         why = reason(error)
         fix = 'set "shared" of "cluster" to a folder that you can write and all nodes see'
         raise RegressError(f"cannot make {mirror.parent}", why=why, fix=fix) from error
-    try:
-        fresh.chmod(0o755)
-        output(fresh, "init", "--quiet", "--bare")
-        output(fresh, "config", "gc.auto", "0")
-        _push(repository, sha, fresh, name)
-        with suppress(OSError):  # another process was first
-            fresh.rename(mirror)
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
 
 
 def _push(repository: Repository, sha: str, mirror: Path, name: str) -> None:
-    pushed = [f"+{refs}/*:{refs}/*" for refs in _REFS]
-    status, _, err = attempt(
-        repository.root, "push", "--quiet", "--force", str(mirror), *pushed, f"{sha}:refs/regress/{name}"
-    )
+    _send(repository, mirror, [*(f"+{refs}/*:{refs}/*" for refs in _REFS), f"{sha}:refs/regress/{name}"])
+
+
+def _send(repository: Repository, mirror: Path, pushed: Sequence[str]) -> None:
+    status, _, err = attempt(repository.root, "push", "--quiet", "--force", str(mirror), *pushed)
     if status:
         raise git_error(repository.root, "push", err)
+
+
+def _lacking(mirror: Path, commits: Sequence[str]) -> list[str]:
+    """Those of the commits that the copy does not have."""
+    there: set[str] = set()
+    for at in range(0, len(commits), _MANY):
+        some = commits[at : at + _MANY]
+        there.update(output(mirror, "rev-list", "--no-walk", "--ignore-missing", *some).decode().split())
+    return [commit for commit in commits if commit not in there]
 
 
 def checkout(mirror: Path, sha: str, scratch: Path) -> tuple[Repository, Path]:
@@ -86,8 +96,8 @@ def checkout(mirror: Path, sha: str, scratch: Path) -> tuple[Repository, Path]:
         else:
             output(clone, "fetch", "--quiet", "--prune", "--force", str(mirror), _MIRRORED)
     repository = open_repository(clone)
-    tree = repository.worktree(repository.resolve(sha), own / "trees")
-    repository.trim_worktrees(own / "trees", TREES)
+    tree = repository.worktrees.get(repository.resolve(sha), own / "trees")
+    repository.worktrees.trim(own / "trees", TREES)
     return repository, tree
 
 

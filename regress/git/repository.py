@@ -1,4 +1,4 @@
-"""Questions to the repository: revisions, changes, history; and the worktree operations that the rest of the program needs."""
+"""Questions to the repository: revisions, branches, history, changes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -16,9 +16,10 @@ from regress.errors import NoRepository, RevisionError
 from regress.files import scratch
 from regress.git.clones import Clone
 from regress.git.commits import exists, histories, log, off_the_line, shallow
+from regress.git.releases import Releases
 from regress.git.revisions import FETCH_ALL, resolve
 from regress.git.running import attempt, output, text, top
-from regress.git.worktrees import Matters, Worktrees
+from regress.git.worktrees import Worktrees
 from regress.model import Commit
 
 _AGO = re.compile(r"yesterday|last[ .](week|month|year)|\d+[ .](minute|hour|day|week|month|year)s?([ .]ago)?")
@@ -53,16 +54,15 @@ class Repository:
     """A git repository. `root` is the top folder of its working tree, or the repository itself if it is bare; linked worktrees
     share one `common_dir`.
 
-    Keep the object as long as a path that `worktree` returned is in use: it holds a lock on it.
+    Keep the object as long as a path that `worktrees.get` returned is in use: it holds a lock on it.
     """
 
     def __init__(
         self, root: Path, git_dir: Path, common_dir: Path, release_tags: str, clone: Clone | None = None
     ) -> None:
         self.root, self.git_dir, self.common_dir = root, git_dir, common_dir
+        self.releases, self.worktrees = Releases(root, release_tags), Worktrees(root, git_dir, common_dir)
         self._clone = clone
-        self._release_tags = re.compile(release_tags)
-        self._worktrees = Worktrees(root, git_dir, common_dir)
 
     def __repr__(self) -> str:
         return f"Repository({str(self.root)!r})"
@@ -126,51 +126,17 @@ class Repository:
         )
 
     def histories(self, revisions: Sequence[str]) -> list[list[Commit]]:
-        """The history of each of the revisions, the oldest commit first; of one that another has in its own there is none by
-        itself. What `commits` gives of several is no line: the first commit of a branch does not follow the last of another."""
+        """The history of each revision, the oldest commit first; a revision that is an ancestor of another has none of its own.
+        What `commits` returns for several is no single line: a branch's first commit does not follow another's last."""
         return histories(self.commits(revisions), [self.resolve(revision).sha for revision in revisions])
 
     def descendants_between(self, good: Commit, bad: Commit) -> list[Commit]:
         """The commits up to `bad` that descend from `good`, the oldest first; empty where `bad` does not, or is `good`."""
         return log(self.root, "--topo-order", "--reverse", "--ancestry-path", bad.sha, f"^{good.sha}")
 
-    def releases(self) -> dict[str, tuple[str, ...]]:
-        """Names of the tags of each commit that was released, by its full hash."""
-        out = output(self.root, "for-each-ref", "--format=%(objectname) %(*objectname) %(refname:strip=2)", "refs/tags")
-        releases: dict[str, tuple[str, ...]] = {}
-        for line in filter(None, text(out).split("\n")):  # a name may have other ends of lines in it
-            own, peeled, name = line.split(" ", 2)
-            if self._release_tags.fullmatch(name):
-                releases[peeled or own] = (*releases.get(peeled or own, ()), name)
-        return releases
-
-    def releases_in(self, line: Sequence[Commit]) -> dict[str, tuple[str, ...]]:
-        """Names of the releases of a history, given from its beginning, by the full hash of their place in it, the newest name
-        last: the tagged commit or, if it was tagged on a separate branch, the last commit before that branch left."""
-        if not line:
-            return {}
-        tagged = self.releases()
-        releases: dict[str, tuple[str, ...]] = {}
-        for sha, at in self.places_in(line, tagged).items():
-            there = line[at].sha
-            if sha == there or at < len(line) - 1:  # else it has all of the line
-                releases[there] = (*releases.get(there, ()), *tagged[sha])
-        return {sha: tuple(sorted(names, key=_version)) for sha, names in releases.items()}
-
-    def places_in(self, line: Sequence[Commit], shas: Collection[str]) -> dict[str, int]:
-        """Index in a history, given from its beginning, of each of these commits; of one that is not in it, of the last one
-        before its branch left. Those that have nothing of it are not among them."""
-        place = {commit.sha: at for at, commit in enumerate(line)}
-        aside = [sha for sha in shas if sha not in place]
-        parents: dict[str, tuple[str, ...]] = {}
-        if aside:
-            parents = {commit.sha: commit.parents for commit in log(self.root, *aside, f"^{line[-1].sha}")}
-        there = {sha: _where_it_left(sha, parents, place) for sha in shas}
-        return {sha: place[start] for sha, start in there.items() if start is not None}
-
     def last_release(self, sha: str, *, itself: bool = False) -> str | None:
         """The tag of the release that is nearest among the commit's ancestors; with `itself` the commit's own too."""
-        known = [f"--match={name}" for names in self.releases().values() for name in names]
+        known = [f"--match={name}" for names in self.releases.all().values() for name in names]
         if not known:
             return None
         status, out, _ = attempt(self.root, "describe", "--tags", "--abbrev=0", *known, sha if itself else f"{sha}^")
@@ -312,26 +278,6 @@ class Repository:
         out = output(self.root, "diff-tree", "-r", "--name-only", "--no-renames", "-z", *shas)
         return self._outside([name for name in out.split(b"\0") if name], ignore)
 
-    # -- worktrees -------------------------------------------------------------------------------------------------------
-
-    def worktree(self, commit: Commit, parent: Path, matters: Matters = lambda tree, name: True) -> Path:
-        """A checkout of `commit` below `parent`, made once and then reused with everything built in it: Worktrees.get. Of Git
-        LFS files and submodules, those that matter are required."""
-        return self._worktrees.get(commit.sha, parent, matters)
-
-    def lacking(self, tree: Path) -> list[str]:
-        """The files in Git LFS and the submodules that a worktree does not have, relative to it."""
-        return self._worktrees.lacking(tree)
-
-    def trim_worktrees(self, parent: Path, count: int) -> list[Path]:
-        """Remove the worktrees under `parent` but the `count` that were asked for last, and those that a process is using, this
-        one too."""
-        return self._worktrees.trim(parent, count)
-
-    def release_worktrees(self) -> None:
-        """No worktree is in use any more that was asked for here."""
-        self._worktrees.release()
-
     def snapshot(self, ignore: Sequence[Path] = ()) -> str:
         """The working tree as a commit on top of HEAD that is on no branch: its sha, the same for the same content.
 
@@ -363,21 +309,6 @@ class Repository:
         rows = (entry.partition(b"\t") for entry in listed if entry)
         return {text(name): text(about) for about, _, name in rows}
 
-    def outputs(self, tree: Path) -> list[str] | None:
-        """Files in a worktree that are not the commit's; None if the worktree differs in other ways too, because tracked files
-        were changed or there are submodules."""
-        if (tree / ".gitmodules").exists() or output(tree, "status", "--porcelain", "--untracked-files=no"):
-            return None
-        return [os.fsdecode(name) for name in output(tree, "ls-files", "--others", "-z").split(b"\0") if name]
-
-    def clean(self, tree: Path) -> None:
-        """Remove everything from a worktree that is not the commit's."""
-        output(tree, "clean", "-ffdxq")
-
-    def own_folder(self, tree: Path) -> Path:
-        """The folder where git keeps what belongs to that worktree alone."""
-        return Path(text(output(tree, "rev-parse", "--absolute-git-dir")).strip())
-
     # -- parts -----------------------------------------------------------------------------------------------------------
 
     def _branch_refs(self, name: str) -> list[str]:
@@ -404,24 +335,3 @@ def iso_date(words: str) -> float | None:
     with contextlib.suppress(ValueError):
         return datetime.fromisoformat(words).astimezone().timestamp()
     return None
-
-
-def _where_it_left(sha: str, parents: Mapping[str, Sequence[str]], place: Mapping[str, int]) -> str | None:
-    """The newest commit of a history that another one has in its own; `parents` are those of commits outside of it."""
-    seen, waiting, common = {sha}, [sha], []
-    while waiting:
-        current = waiting.pop()
-        if current in place:
-            common.append(current)
-            continue
-        new = [one for one in parents.get(current, ()) if one not in seen]
-        seen.update(new)
-        waiting += new
-    return max(common, key=place.__getitem__, default=None)
-
-
-def _version(name: str) -> tuple[list[int], bool, str]:
-    """Sorts names of releases: by their numbers, and what comes before a release before it."""
-    numbers = re.search(r"\d+(?:\.\d+)*", name)
-    rest = name[numbers.end() :] if numbers else ""
-    return [int(part) for part in numbers[0].split(".")] if numbers else [], not re.match(r"[-._]?[A-Za-z]", rest), name

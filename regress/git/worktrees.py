@@ -13,7 +13,8 @@ from pathlib import Path
 
 from regress.errors import RegressError
 from regress.files import lock as take
-from regress.git.running import attempt, git_error, line, output, top
+from regress.git.running import attempt, git_error, line, output, text, top
+from regress.model import Commit
 from regress.text.wording import quoted, reason
 
 Matters = Callable[[Path, str], bool]
@@ -36,19 +37,20 @@ class Worktrees:
         self._held: dict[Path, int] = {}
         weakref.finalize(self, _close_all, self._held)
 
-    def get(self, sha: str, parent: Path, matters: Matters) -> Path:
-        """A checkout of the commit below `parent`, made once and then reused with everything built in it.
+    def get(self, commit: Commit, parent: Path, matters: Matters = lambda tree, name: True) -> Path:
+        """A checkout of the commit below `parent`, made once and then reused with everything built in it. Of Git LFS files and
+        submodules, those that matter are required.
 
         It is made again, without its builds, if its maker was killed, or if tracked files were changed since the checkout; so
         a mark that a build is done must be inside the tree. Safe with several processes at once: the first one makes it.
         Raises RegressError if git cannot deliver the files, or a submodule or Git LFS does not deliver one that matters.
         """
-        tree = _folder(parent) / sha
+        tree = _folder(parent) / commit.sha
         lock = self._held.pop(tree, None)
         if lock is None:
             lock = os.open(_lock_path(tree), os.O_RDWR | os.O_CREAT, 0o644)
         try:
-            self._ensure(tree, sha, lock, matters)
+            self._ensure(tree, commit.sha, lock, matters)
         except BaseException:
             os.close(lock)
             raise
@@ -76,6 +78,27 @@ class Worktrees:
             finally:
                 os.close(lock)
         return removed
+
+    def lacking(self, tree: Path) -> list[str]:
+        """What the tree does not have: files in Git LFS that are only pointers, also in submodules, and empty submodules."""
+        listed = output(tree, "ls-files", "-z", "--recurse-submodules", "--", ":(attr:filter=lfs)").split(b"\0")
+        pointers = [os.fsdecode(name) for name in listed if name and _is_pointer(tree / os.fsdecode(name))]
+        return pointers + [name for name in self._modules(tree) if not any((tree / name).glob("*"))]
+
+    def outputs(self, tree: Path) -> list[str] | None:
+        """Files in a worktree that are not the commit's; None if the worktree differs in other ways too, because tracked files
+        were changed or there are submodules."""
+        if (tree / ".gitmodules").exists() or output(tree, "status", "--porcelain", "--untracked-files=no"):
+            return None
+        return [os.fsdecode(name) for name in output(tree, "ls-files", "--others", "-z").split(b"\0") if name]
+
+    def clean(self, tree: Path) -> None:
+        """Remove everything from a worktree that is not the commit's."""
+        output(tree, "clean", "-ffdxq")
+
+    def own_folder(self, tree: Path) -> Path:
+        """The folder where git keeps what belongs to that worktree alone."""
+        return Path(text(output(tree, "rev-parse", "--absolute-git-dir")).strip())
 
     def _ensure(self, tree: Path, sha: str, lock: int, matters: Matters) -> None:
         """Return with `tree` in the right state and a shared lock on it.
@@ -171,13 +194,6 @@ class Worktrees:
         for name in self._modules(tree):
             attempt(tree, *tried[0], *_UPDATE, "--", name)
         return line(err)
-
-    def lacking(self, tree: Path) -> list[str]:
-        """The files of the tree, and of submodules in it, that are pointers to their content, and the submodules that are
-        empty."""
-        listed = output(tree, "ls-files", "-z", "--recurse-submodules", "--", ":(attr:filter=lfs)").split(b"\0")
-        pointers = [os.fsdecode(name) for name in listed if name and _is_pointer(tree / os.fsdecode(name))]
-        return pointers + [name for name in self._modules(tree) if not any((tree / name).glob("*"))]
 
     def _modules(self, tree: Path) -> Iterator[str]:
         """The folders of the tree's submodules."""

@@ -86,7 +86,7 @@ from regress.measure.wire import (
 )
 from regress.model.acknowledgement import ACK_KINDS, LIFTED, NEXT_TAG, AckKind, Acknowledgement, Reviewed
 from regress.model.bisection import Bisection, Contrast, Probe
-from regress.model.comparison import Comparison, Fineness, Pairs, SelfCheck, Verdict, VerdictTraits
+from regress.model.comparison import NEGATIVE, Comparison, Fineness, Pairs, SelfCheck, Verdict, VerdictTraits
 from regress.model.explanation import (
     Cause,
     Confidence,
@@ -121,6 +121,7 @@ from regress.model.measurement import (
     declared_words,
     direction_of,
     ends_of,
+    may_be_negative,
     metric_of,
     old_names,
 )
@@ -175,6 +176,7 @@ __all__ = [
     "HOST_METRICS",
     "LIFTED",
     "METRICS",
+    "NEGATIVE",
     "NEXT_TAG",
     "PROGRAM",
     "PROTOCOL_IDENTITY",
@@ -273,6 +275,7 @@ __all__ = [
     "direction_of",
     "ends_of",
     "from_json",
+    "may_be_negative",
     "metric_of",
     "old_names",
     "outside",

@@ -87,6 +87,9 @@ _TRAITS = {
     Verdict.UNCHANGED: VerdictTraits(9, "=", compared=True, gating_only=True, quiet=True),
 }
 
+NEGATIVE = "a negative value has no ratio, so a change of it is not judged"
+"""Why a comparison of a negative value is `incomparable`, and a series whose newest value is negative undecided."""
+
 
 @dataclass(frozen=True)
 class Pairs:

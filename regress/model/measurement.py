@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from regress.measure.wire import Benchmark, Ends, Failure, Measured
+from regress.measure.wire import Benchmark, Ends, Failure, Measured, Proposal, Round, Task
 from regress.stats.summary import Summary, percentile
 
 
@@ -22,6 +22,11 @@ class Case:
     name: str
     """Of the benchmark, without parameters."""
     params: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, visit: Task | Proposal | Round) -> Case:
+        """The case that is or was visited."""
+        return cls(visit.name, tuple(visit.params))
 
     def __str__(self) -> str:
         return f"{self.name}({', '.join(self.params)})" if self.params else self.name
@@ -92,6 +97,11 @@ def direction_of(unit: str) -> Better:
     if what in _TIMES or what in _SIZES:
         return "lower"
     return "higher" if _RATES.fullmatch(what) else "unknown"
+
+
+def may_be_negative(name: str) -> bool:
+    """Whether a value of the metric can be negative: what a `track_*` returns can, a time, a size or a count cannot."""
+    return name not in METRICS
 
 
 def metric_of(name: str, unit: str = "", better: Better | None = None, exact: bool | None = None) -> Metric:

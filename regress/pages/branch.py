@@ -127,7 +127,7 @@ def branch_of(project: Project, recorded: Collection[str], since: str | None) ->
     unmeasured: Sequence[Commit] = ()
     if measured:
         unmeasured = repository.commits(f"{measured[-1].sha}..{revision}", project.own_paths)
-    tags, released = repository.releases(), repository.releases_in(every)
+    tags, released = repository.releases.all(), repository.releases.of(every)
     return Branch(name, tuple(every), measured, tuple(unmeasured), tags, released)
 
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from regress.compare.rule import Rule
-from regress.model import ChangePoint, Corrected, Series
+from regress.model import ChangePoint, Corrected, Series, Verdict
 from regress.pages import Change, Level, Line, RowValues
 from regress.stats.summary import critical_t, mean_and_variance, median, summarize
 from regress.trends.gating import that_gate
@@ -103,7 +103,9 @@ def _against(level: Level, before: Level, rule: Rule) -> str:
         ratio, between = level.value / before.value, math.sqrt(level.value) * math.sqrt(before.value)
         verdict, _ = rule.decide(ratio, ratio, ratio, significant=True, level=between, spread=0.0)
     else:
-        verdict, _ = rule.decide_zero(summarize([before.value]), summarize([level.value]), exact=True)
+        verdict, _ = rule.decide_without_ratio([before.value], [level.value], exact=True)
+    if verdict is Verdict.INCOMPARABLE:
+        return "x"
     return str(verdict)[0] if verdict.traits.claims else "u"
 
 

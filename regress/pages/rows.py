@@ -6,7 +6,7 @@ import math
 from bisect import bisect_right
 
 from regress.compare.circumstances import is_of_modes
-from regress.model import Verdict
+from regress.model import NEGATIVE, Verdict
 from regress.pages import SPARK_LETTERS, STATUSES, Level, PageRow
 from regress.pages.lines import Levelled, measured_of, rounded
 from regress.stats.summary import median
@@ -92,6 +92,8 @@ def status_of(curve: Levelled, threshold: float) -> tuple[str, str]:
     ]
     if doubted:
         return "undecided", "; ".join(doubted[-1].reasons)
+    if curve.values[-1] < 0:
+        return "undecided", NEGATIVE
     if lacks := lacking(series):
         alike = len(series.by_way[series.ways[-1]])
         return "undecided", f"{counted(alike, 'result')} to compare; it takes {alike + lacks}"
@@ -106,7 +108,9 @@ def _since(curve: Levelled, reference: int) -> tuple[float | None, str]:
     """Ratio of the newest value to the one at the reference or last before it, and why that ratio means nothing."""
     now, then = curve.level_at(curve.latest), curve.level_at(reference)
     at = bisect_right(curve.measured, reference) - 1
-    if curve.latest <= reference or now is None or then is None or now.way != then.way or not curve.values[at] > 0:
+    if curve.latest <= reference or now is None or then is None or now.way != then.way:
+        return None, ""
+    if curve.values[at] <= 0 or curve.values[-1] < 0:
         return None, ""
     ends = (("the latest value", -1, now), ("the value then", at, then))
     doubts = [_stray(word, curve.values[k], level) for word, k, level in ends if curve.measured[k] in curve.off]

@@ -11,6 +11,7 @@ from regress.report.rows import metric_words, range_words
 from regress.report.together import FEWEST, how_far
 from regress.text.style import Style, cut, visible
 from regress.text.table import Layout, Row, titles
+from regress.text.wording import counted
 from regress.units import format_change, format_interval, format_pair
 
 ALIGNS = "lrrrllll"
@@ -18,7 +19,7 @@ _SUBJECT_LIMIT = 50
 
 
 def changes(report: Report, style: Style) -> list[str]:
-    """The sections of change points as lines; unless verbose, small and recovered ones are only counted."""
+    """The sections of change points as lines; unless verbose, those that are not large are only counted."""
     sections = tables(report, style)
     titled = [table for table in sections.values() if any(table[0].cells[1:])]
     for table in titled[1:]:
@@ -36,7 +37,7 @@ def changes(report: Report, style: Style) -> list[str]:
 def folded_line(report: Report, style: Style) -> str:
     """How many changes are not shown."""
     folded = sum(change.new and not _shown(change, style) for change in report.changes)
-    return f"{folded} new below the threshold" if folded else ""
+    return f"{counted(folded, 'new change')} not shown: small, or not claimed" if folded else ""
 
 
 def tables(report: Report, style: Style) -> dict[str, list[Row]]:

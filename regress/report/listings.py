@@ -113,7 +113,7 @@ def fineness(report: Report, style: Style) -> list[str]:
     """How fine each case was measured in an A/A check, the noisiest first."""
     if not report.fineness:
         return []
-    heading = titles("precision", "rounds", "spread", "noise floor", "smallest confirmable", "")
+    heading = titles("precision", "rounds", "spread", "noise floor", "smallest detectable", "")
     return [*table([heading, *map(_fineness, report.fineness)], "lrrrrl", style), ""]
 
 

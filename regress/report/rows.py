@@ -48,7 +48,10 @@ def range_words(ratios: Iterable[float | None]) -> str:
     if not known:
         return ""
     low, high = min(known), max(known)
-    return format_change(low) if format_change(low) == format_change(high) else f"{format_interval(low, high)} %"
+    if format_change(low) == format_change(high):
+        return format_change(low)
+    interval = format_interval(low, high)
+    return interval if interval.startswith("x") else f"{interval} %"
 
 
 def reasons_of(comparison: Comparison, leave_out: str = "") -> str:

@@ -134,7 +134,7 @@ def power(report: Report) -> str:
     if report.min_detectable is None:
         return ""
     now = format_percent(report.min_detectable)
-    parts = [f"could detect +{now}"]
+    parts = [f"smallest detectable regression +{now}"]
     if report.finer is not None:
         rounds, least = report.finer[0], format_percent(report.finer[1])
         parts += [f"with {rounds} rounds a side about +{least}"] if least != now else []
@@ -153,7 +153,7 @@ def last_aa(report: Report, style: Style) -> str:
         f"{last.undecided} undecided",
     ]
     if last.min_detectable is not None:
-        parts.append(f"smallest confirmable {format_percent(last.min_detectable)} (median)")
+        parts.append(f"smallest detectable regression {format_percent(last.min_detectable)} (median)")
     return f"A/A {when(last.date, style)} on this machine: {', '.join(parts)}"
 
 

@@ -14,9 +14,9 @@ from regress.run.servers import START_TIMEOUT_S, Died, GroupPlace, Server, Start
 
 
 class ForkServer:
-    """A process that forks others: the workers of a side whose suite it has imported, or such processes themselves, of all
-    sides, for which it has imported the frameworks. `server` talks to it; `starting` makes its `Start` from its end of a
-    socket."""
+    """A process that forks others. It has imported the suite of a side and forks its workers; or it is a zygote, which has
+    imported the frameworks and forks such processes for all sides. `server` talks to it; `starting` makes its `Start` from its
+    end of a socket."""
 
     def __init__(self, starting: Callable[[int], Start], opening: Open, reaper: Reaper, interrupt: Interrupt) -> None:
         self._socket, theirs = socket.socketpair()
@@ -27,7 +27,7 @@ class ForkServer:
             self._socket.close()
             raise
 
-    def forking(self, place: GroupPlace | None = None) -> Start:
+    def forking(self, place: GroupPlace | None) -> Start:
         """Starts a worker, with a seat in a group where that is given."""
         more = (place.turn, *place.hands) if place is not None else ()
         return lambda ends: self._fork(ends, more, seat=0 if place is None else place.number)

@@ -13,7 +13,7 @@ import math
 import os
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,8 +21,11 @@ from regress.measure.stopping import PATIENCE, error_of_median, windows_enough
 from regress.measure.windows import least_disturbed
 from regress.measure.wire import Enough, Ready, Taken, TakeWindows, Task, Visit
 from regress.model import Against, Protocol, Round
+from regress.run.deadline import Deadline
 from regress.run.environments import Prepared
+from regress.run.overhead import OverheadClock, Spent
 from regress.run.processes import Processes
+from regress.run.replies import Replies, limit_s
 from regress.run.servers import GroupPlace, Server, arriving
 
 BUSY = 0.1
@@ -33,12 +36,6 @@ AT_A_TIME = 5
 SEVERAL_BATCH, SEVERAL_LONGEST_S = 20, 0.5
 """After this many windows of several threads it is checked whether they are enough; and how long they may take: if others use
 the cores, each takes some milliseconds."""
-GRACE_S = 10.0
-"""Beyond a case's timeout: what a worker may need around it."""
-
-
-NextOf = Callable[[str, float], Ready | Round]
-"""What the process of that side says next, within this many seconds."""
 
 
 class Parted(Exception):
@@ -58,23 +55,30 @@ class _Windows:
 
 
 class Group:
-    """One process of each side. Use it as a context manager: leaving it ends them. `within` bounds what is waited for."""
+    """One process of each side. Use it as a context manager: leaving it ends them. `spent` is where their time goes."""
 
     def __init__(
-        self, processes: Processes, sides: Sequence[Prepared], order: int, within: Callable[[float], float]
+        self,
+        processes: Processes,
+        sides: Sequence[Prepared],
+        order: int,
+        clock: OverheadClock,
+        deadline: Deadline,
     ) -> None:
-        self._origin, self._within = processes.origin(order), within
-        self._seats = {side.side.name: number for number, side in enumerate(sides)}
+        self.spent = Spent()
+        self._origin, self._deadline = processes.origin(order), deadline
+        self.seats = {side.side.name: number for number, side in enumerate(sides)}
         self._commits = {side.side.name: side.side.full_label for side in sides}
         self.servers: dict[str, Server] = {}
+        self._replies: dict[str, Replies] = {}
         self._ending = contextlib.ExitStack()
         pipes = [os.pipe() for _ in sides]
         self._hands = tuple(write for _, write in pipes)
         try:
             for number, side in enumerate(sides):
-                place = GroupPlace(number, pipes[number][0], self._hands)
-                server = self._ending.enter_context(processes.get(side, order, place))
-                self.servers[side.side.name] = server
+                name, place = side.side.name, GroupPlace(number, pipes[number][0], self._hands)
+                self.servers[name] = self._ending.enter_context(processes.get(side, order, place))
+                self._replies[name] = Replies(processes, side, self.servers[name], self.spent, clock, deadline)
         except BaseException:
             self._close_hands()
             self._ending.close()
@@ -94,102 +98,136 @@ class Group:
         for fd in self._hands:
             os.close(fd)
 
-    def measure(self, tasks: Sequence[Task], references: Sequence[str], next_of: NextOf) -> list[Round]:
-        """The rounds of one case, one a side, whose windows come in this order and its reverse. Those of `references` are what
-        the others are compared with; where none of them has the case, its first side is.
+    def measure(self, tasks: Sequence[Task], references: Sequence[str]) -> list[Round]:
+        """The rounds of the tasks of one case, one a side, whose windows come in this order and its reverse. Those of
+        `references` are what the others are compared with; where none of them has the case, its first side is.
 
-        Raises Parted if the case cannot be measured so, Died and TimedOut if a process ends or hangs.
+        Raises Parted if the case cannot be measured so, and what `Replies` does if a process ends, hangs or gives up.
         """
-        limit_s = sum(task.timeout_s + GRACE_S for task in tasks)
-        by_side, protocol = {task.side: task for task in tasks}, tasks[0].protocol
+        return _CaseInTurn(self, tasks, references).measured()
+
+    def next(self, task: Task, timeout_s: float) -> Ready | Round:
+        """What the process of the task's side says next: that it is ready for windows, or at last its round."""
+        replies = self._replies[task.side]
+        said = replies.next(task, timeout_s)
+        assert isinstance(said, (Ready, Round))
+        if isinstance(said, Round):
+            replies.end()
+        return said
+
+    def take_windows(
+        self, sides: Sequence[str], count: int, at_a_time: int, timeout_s: float
+    ) -> Iterator[tuple[str, Any]]:
+        """Have the sides take this many windows in turn; their answers, as they come. If one does not take them, the others are
+        given all turns: none waits for one that never comes."""
+        order = _in_order([self.seats[side] for side in sides], count, at_a_time)
+        names = {self.servers[side]: side for side in sides}
+        for server in reversed(names):  # the one that begins is told last: then the others are waiting
+            server.send(TakeWindows(order))
+        for server, answer in arriving(list(names), self._deadline.within(timeout_s)):
+            side = names[server]
+            if not isinstance(answer, Taken):
+                del names[server]
+                for other in names.values():
+                    os.write(self._hands[self.seats[other]], b"." * len(order))
+            yield side, answer
+
+    def against(self, metric: str, reference: str, ratio: float, error: float, count: int) -> Against:
+        """A side's windows of the metric compared with those of a reference: the logarithm of their ratio, its standard error,
+        and how many windows it rests on."""
+        return Against(metric, reference, self._commits[reference], ratio, error, count, *self._origin)
+
+
+class _CaseInTurn:
+    """One case, visited by a process of each side at once."""
+
+    def __init__(self, group: Group, tasks: Sequence[Task], references: Sequence[str]) -> None:
+        protocol = tasks[0].protocol
         assert protocol is not None
-        compared_with = [reference for reference in references if reference in by_side] or [
-            min(by_side, key=self._seats.__getitem__)
+        self._group, self._protocol = group, protocol
+        self._tasks = {task.side: replace(task, in_turn=True) for task in tasks}
+        self._limit_s = limit_s(tasks)
+        self._references = [reference for reference in references if reference in self._tasks] or [
+            min(self._tasks, key=group.seats.__getitem__)
         ]
-        said: dict[str, Ready | Round] = {}
-        against: dict[str, list[Against]] = {side: [] for side in by_side}
+        self._said: dict[str, Ready | Round] = {}
+        """By side: what it has said last."""
 
-        def listen(side: str) -> None:
-            said[side] = next_of(side, limit_s)
-            failed = said[side]
-            if isinstance(failed, Round) and failed.failure is not None:
-                self._end_visits(
-                    [other for other, message in said.items() if isinstance(message, Ready)], next_of, limit_s
-                )
-                raise Parted(_why(failed))
-
-        for side, task in by_side.items():
-            self.servers[side].send(Visit([task]))
-            listen(side)
-        while ready := [side for side, message in said.items() if isinstance(message, Ready)]:
-            metrics = {message.metric for message in said.values() if isinstance(message, Ready)}
-            metric = min(metrics)  # host_time, which a side that waits for the device has not, comes before wall_time
-            at_it = [side for side in ready if said[side] == Ready(metric)]
-            windows = self._taken([by_side[side] for side in at_it], protocol, limit_s, next_of)
+    def measured(self) -> list[Round]:
+        """The round of each side. Raises Parted if the case cannot be measured so."""
+        against: dict[str, list[Against]] = {side: [] for side in self._tasks}
+        for side, task in self._tasks.items():
+            self._group.servers[side].send(Visit([task]))
+            self._listen(side)
+        while ready := self._ready():
+            # host_time, which a side that waits for the device has not, comes before wall_time
+            metric = min(message.metric for message in ready.values())
+            at_it = [side for side, message in ready.items() if message.metric == metric]
+            windows = self._windows(at_it)
             for side in at_it:
-                against[side] += self._against(metric, side, windows, compared_with, protocol)
-                self.servers[side].send(Enough())
-                listen(side)
-        rounds = [message for message in said.values() if isinstance(message, Round)]
+                against[side] += self._against(metric, side, windows)
+                self._group.servers[side].send(Enough())
+                self._listen(side)
+        rounds = [message for message in self._said.values() if isinstance(message, Round)]
         return [replace(round, against=against[round.side]) for round in rounds]
 
-    def _end_visits(self, sides: Sequence[str], next_of: NextOf, limit_s: float) -> None:
+    def _ready(self) -> dict[str, Ready]:
+        return {side: message for side, message in self._said.items() if isinstance(message, Ready)}
+
+    def _listen(self, side: str) -> None:
+        said = self._said[side] = self._group.next(self._tasks[side], self._limit_s)
+        if isinstance(said, Round) and said.failure is not None:
+            self._end_visits(self._ready())
+            raise Parted(_why(said))
+
+    def _end_visits(self, sides: Iterable[str]) -> None:
         """Let sides that are ready end their visits without windows, so that they give back what another may have lacked."""
         for side in sides:
-            self.servers[side].send(Enough())
-            while isinstance(next_of(side, limit_s), Ready):
-                self.servers[side].send(Enough())
+            self._group.servers[side].send(Enough())
+            while isinstance(self._group.next(self._tasks[side], self._limit_s), Ready):
+                self._group.servers[side].send(Enough())
 
-    def _taken(self, tasks: Sequence[Task], protocol: Protocol, limit_s: float, next_of: NextOf) -> dict[str, _Windows]:
+    def _windows(self, sides: Sequence[str]) -> dict[str, _Windows]:
         """By side: windows, until the difference of each side to the first is known, or there are as many as may be."""
-        by_side = {task.side: _Windows() for task in tasks}
-        began, (first, *others) = time.monotonic(), by_side.values()
+        protocol, windows = self._protocol, {side: _Windows() for side in sides}
+        began, (first, *others) = time.monotonic(), windows.values()
         batch = protocol.windows if protocol.pinned else min(protocol.windows, SEVERAL_BATCH)
-        longest_s = PATIENCE * tasks[0].timeout_s * len(tasks) / 2
+        longest_s = PATIENCE * self._tasks[sides[0]].timeout_s * len(sides) / 2
         if not protocol.pinned:
             longest_s = min(longest_s, SEVERAL_LONGEST_S)
         while True:
-            self._add_windows(by_side, protocol, batch, limit_s, next_of)
+            self._add_windows(windows, batch)
             error = max((_difference(other, first, protocol)[1] for other in others), default=0.0)
             if windows_enough(protocol, len(first.wall_s), batch, error) or time.monotonic() - began > longest_s:
-                return by_side
+                return windows
 
-    def _add_windows(
-        self, by_side: Mapping[str, _Windows], protocol: Protocol, count: int, limit_s: float, next_of: NextOf
-    ) -> None:
+    def _add_windows(self, windows: Mapping[str, _Windows], count: int) -> None:
         """Have this many more windows taken by each side."""
-        order = _in_order([self._seats[side] for side in by_side], count, 1 if protocol.pinned else AT_A_TIME)
-        names = {self.servers[side]: side for side in by_side}
-        for server in reversed(names):  # the one that begins is told last: then the others are waiting
-            server.send(TakeWindows(order))
-        failed = None
-        for server, taken in arriving(list(names), self._within(limit_s)):
-            if isinstance(taken, Taken):
-                by_side[names[server]].add(taken)
-                if protocol.pinned and taken.busy > BUSY:
-                    failed = failed or f"it computes for {taken.busy:.0%} of the time while it waits for its turn"
+        pinned, left, failed = self._protocol.pinned, list(windows), None
+        taking = self._group.take_windows(list(windows), count, 1 if pinned else AT_A_TIME, self._limit_s)
+        for side, answer in taking:
+            if not isinstance(answer, Taken):
+                failed = _why(answer)
+                left.remove(side)
                 continue
-            failed = _why(taken)
-            del names[server]
-            for side in names.values():  # they may wait for a turn that never comes
-                os.write(self._hands[self._seats[side]], b"." * len(order))
+            windows[side].add(answer)
+            if pinned and answer.busy > BUSY:
+                failed = failed or f"it computes for {answer.busy:.0%} of the time while it waits for its turn"
         if failed is not None:
-            self._end_visits(list(names.values()), next_of, limit_s)
+            self._end_visits(left)
             raise Parted(failed)
 
-    def _against(
-        self, metric: str, side: str, windows: Mapping[str, _Windows], references: Sequence[str], protocol: Protocol
-    ) -> Iterator[Against]:
-        """How the side's windows stand to those of each reference that has some."""
-        for reference in references:
+    def _against(self, metric: str, side: str, windows: Mapping[str, _Windows]) -> Iterator[Against]:
+        """The side's windows compared with those of each reference that has some."""
+        for reference in self._references:
             if reference != side and reference in windows:
-                ratio, error, count = _difference(windows[side], windows[reference], protocol)
+                ratio, error, count = _difference(windows[side], windows[reference], self._protocol)
                 if count:
-                    yield Against(metric, reference, self._commits[reference], ratio, error, count, *self._origin)
+                    yield self._group.against(metric, reference, ratio, error, count)
 
 
 def _why(said: Any) -> str:
-    """Why a process has given something else than was asked for."""
+    """Why a process did not answer what it was asked."""
     failure = getattr(said, "failure", None)
     where = f" ({said.side})" if isinstance(said, Round) else ""
     return f"{failure.message or failure.kind}{where}" if failure is not None else f"its process said {said}"

@@ -20,7 +20,7 @@ from regress.model import (
     old_names,
 )
 from regress.run.gpus import Gpu, visible
-from regress.run.plan import gpus_of
+from regress.run.needs import gpus_of
 
 NO_DEVICE_TIME = "no device time; host times do not count while other GPUs measure"
 

@@ -1,4 +1,5 @@
-"""The driver is stopped while workers run: by Ctrl-C, which each thread that waits for one has to notice, or it is killed."""
+"""What becomes of workers when the driver is stopped: by Ctrl-C, which every thread that waits for one must notice, or by a
+kill, after which a process of its own ends them."""
 
 from __future__ import annotations
 

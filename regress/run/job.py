@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import math
+import threading
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 from typing import Protocol as Interface
 
 from regress.model import Batch, Benchmark, Case, Duration, Round, Settings, SuiteProblem
+from regress.run.deadline import ENDLESS, Deadline
 from regress.run.environments import Prepared
 from regress.run.gpus import Gpu, visible
 from regress.run.plan import Selection
@@ -58,6 +60,39 @@ class JobResult:
 
     def of(self, side: str) -> list[Round]:
         return [round for round in self.rounds if round.side == side]
+
+
+class Collector:
+    """Takes what the lanes of a job send, several at once. A round goes to the sink the moment it arrives."""
+
+    def __init__(self, measured: JobResult, sink: Sink, watcher: Watcher) -> None:
+        self.measured, self._sink, self._watcher = measured, sink, watcher
+        self._lock = threading.Lock()
+        self._failures: Counter[tuple[str, Case]] = Counter()
+
+    def keep(self, round: Round, facts: Mapping[str, Any]) -> None:
+        """A round, and the facts of its process."""
+        with self._lock:
+            if round.failure is not None:
+                self._failures[round.side, Case.of(round)] += 1
+            self.measured.rounds.append(round)
+            self._sink(round, facts, self.measured.benchmarks[round.side][round.name])
+
+    def failures(self, side: str, case: Case) -> int:
+        """How many rounds of the case have failed on that side."""
+        return self._failures[side, case]
+
+    def visited(self, case: Case, seconds: float) -> None:
+        """An unmeasured visit to the case, which took so long."""
+        with self._lock:
+            self.measured.costs[case] = self.measured.costs.get(case, 0.0) + seconds
+
+    def start(self, total: int, title: str) -> None:
+        self._watcher.start(total, title)
+
+    def advance(self, text: str, steps: int = 1) -> None:
+        with self._lock:
+            self._watcher.advance(text, steps)
 
 
 class Steps(Interface):
@@ -112,7 +147,13 @@ class Job:
         """Starts processes that see these GPUs, or what the sides' variables show."""
         return Starter(self.suite, self.start_file, self.settings, self.own_suites, visible(gpus))
 
-    def visits(self, gpus: Sequence[Gpu] = (), end_s: float = math.inf, programs: Programs | None = None) -> Visits:
-        """Visits by such processes, until the monotonic clock says `end_s`; lanes have their `programs` in common."""
+    def processes(self, gpus: Sequence[Gpu] = ()) -> Processes:
+        """Processes that see these GPUs."""
+        return Processes(self.starter(gpus))
+
+    def visits(
+        self, gpus: Sequence[Gpu] = (), deadline: Deadline = ENDLESS, programs: Programs | None = None
+    ) -> Visits:
+        """Visits by such processes; lanes have their `programs` in common."""
         programs = programs or Programs(self.default_timeout_s)
-        return Visits(Processes(self.starter(gpus)), self.default_timeout_s, end_s, programs)
+        return Visits(self.processes(gpus), programs, self.default_timeout_s, deadline)

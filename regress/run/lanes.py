@@ -19,6 +19,7 @@ from typing import TypeVar
 from regress.measure.wire import Proposal, Suite, Task
 from regress.model import Benchmark, Failure, Round
 from regress.run import plan
+from regress.run.deadline import Deadline
 from regress.run.environments import Prepared
 from regress.run.gpus import Gpu
 from regress.run.job import Job
@@ -83,17 +84,7 @@ class Lane:
         """Each task and its reply, as `Visits.visit` gives them; a lost lane replies why it is lost.
 
         Close it unless you take all of them: otherwise an error on the way keeps the worker until the lane is gone."""
-        left = list(tasks)
-        if self.lost is None:
-            try:
-                for task, reply in self.visits.visit(side, tasks, benchmarks, turns):
-                    left.remove(task)
-                    yield task, reply
-            except NotStarted as error:
-                self._lose(error)
-        for task in left:
-            assert self.lost is not None
-            yield task, plan.unanswered(task, self.lost)
+        return self._replies(tasks, self.visits.visit(side, tasks, benchmarks, turns))
 
     def visit_in_turn(
         self,
@@ -101,20 +92,26 @@ class Lane:
         benchmarks: Mapping[str, Mapping[str, Benchmark]],
         references: Sequence[str],
         turns: Turns,
-    ) -> Generator[tuple[Task, Round], None, None]:
+    ) -> Generator[tuple[Task, Proposal | Round], None, None]:
         """The same as `Visits.visit_in_turn` gives them. Without `references`, the first side is the reference."""
         references = references or [self.sides[0].side.name]
-        left = [task for tasks in cases for task in tasks]
-        if self.lost is None and left:
+        tasks = [task for tasks in cases for task in tasks]
+        return self._replies(tasks, self.visits.visit_in_turn(self.sides, cases, benchmarks, references, turns))
+
+    def _replies(
+        self, tasks: Sequence[Task], replies: Iterator[tuple[Task, Proposal | Round]]
+    ) -> Generator[tuple[Task, Proposal | Round], None, None]:
+        left = list(tasks)
+        if self.lost is None:
             try:
-                for task, reply in self.visits.visit_in_turn(self.sides, cases, benchmarks, references, turns):
+                for task, reply in replies:
                     left.remove(task)
                     yield task, reply
             except NotStarted as error:
                 self._lose(error)
         for task in left:
             assert self.lost is not None
-            yield task, plan.failed_round(task.name, task.params, task.side, self.lost, task.order)
+            yield task, plan.unanswered(task, self.lost)
 
     def _attempt(self, step: Callable[[], T]) -> T | None:
         if self.lost is None:
@@ -149,7 +146,7 @@ class Lanes:
     several GPUs and for the whole host, which are opened when they are asked for."""
 
     def __init__(self, job: Job, end_s: float) -> None:
-        self._job, self._end_s = job, end_s
+        self._job, self._deadline = job, Deadline(end_s)
         self._programs = Programs(job.default_timeout_s)
         self._opened: dict[tuple[tuple[Gpu, ...], tuple[str, ...], bool], Lane] = {}
         self.single = [self.of((gpu,), sides) for gpus, sides in job.parts() for gpu in gpus] or [
@@ -165,7 +162,7 @@ class Lanes:
         key = tuple(gpus), tuple(side.side.name for side in sides), whole_host
         if key not in self._opened:
             cpus = frozenset[int]() if whole_host else frozenset[int]().union(*(gpu.cpus for gpu in gpus))
-            visits = self._job.visits(gpus, self._end_s, self._programs)
+            visits = self._job.visits(gpus, self._deadline, self._programs)
             self._opened[key] = Lane(visits, sides, tuple(gpus), cpus, others=self._opened.values())
         return self._opened[key]
 

@@ -57,7 +57,7 @@ class Origin:
 
     @property
     def name(self) -> str:
-        """Tells it from others of this machine."""
+        """Unique on this machine."""
         first = self.zygote or next(iter(self.parents.values()))
         return str(first.server.opened.pid)
 

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from regress.measure.wire import Suite
 from regress.model import Case
 from regress.run import homes
+from regress.run.deadline import TimeIsOver
 from regress.run.job import Job, JobResult
 from regress.run.lanes import Lane, Lanes, at_once
 from regress.run.turns import Turns
-from regress.run.visits import TimeIsOver
 
 
 class Placement:
@@ -24,7 +24,7 @@ class Placement:
         """Cases that are measured while no other is: the host has a part in their values."""
 
     def place(self, suites: Mapping[str, Suite]) -> None:
-        """Give every case its lane, the same on all sides and in every run; or in each group of sides one."""
+        """Give every case its lane, the same for all sides and in every run; with groups of sides, one lane in each group."""
         roots = homes.roots(
             {side: {benchmark.name: benchmark for benchmark in suite.benchmarks} for side, suite in suites.items()}
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from regress.measure.wire import ONCE, Once, Task, encode
 from regress.model import Benchmark, Case, Failure
-from regress.run import plan
+from regress.run import needs
 from regress.run.environments import Prepared
 from regress.run.job import Job
 
@@ -22,7 +22,7 @@ class Plain:
 
 def plain(prepared: Prepared, job: Job, benchmark: Benchmark, case: Case, calls: int) -> Plain | Failure:
     """What runs this many calls of the case with the side's code, or why it cannot be run here."""
-    failure = plan.refusal_by_itself(benchmark, len(job.gpus))
+    failure = needs.refusal_by_itself(benchmark, len(job.gpus))
     if failure is not None:
         return failure
     starter = job.starter(job.gpus)

@@ -9,7 +9,6 @@ import posixpath
 import random
 import re
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol as Interface
@@ -27,22 +26,10 @@ from regress.model import (
     Round,
     declared_words,
 )
+from regress.run.needs import ALONE, HasCases, gpus_of, ranks_of
 
 HOST_SHARE, DEVICE_SHARE = 0.6, 0.9
 """Of the memory of host and device, what the sides may take that are set up at once."""
-ALONE = {"peak_rss", "cold_time"}
-"""Metrics that need a process of their own: everything else in the process would count, or would have warmed it up."""
-
-OF_RANKS = {"gpu_time", "wall_time", "value", "peak_rss"}
-"""Metrics of benchmarks that several processes may visit together."""
-
-
-class HasCases(Interface):
-    """What says which cases there are."""
-
-    @property
-    def cases(self) -> Mapping[str, Sequence[Case]]:
-        """By side, as that side names them."""
 
 
 class HasCosts(HasCases, Interface):
@@ -148,16 +135,6 @@ def _matches(case: Case, pattern: str, search: re.Pattern[str] | None) -> bool:
     return bool(search.search(str(case)))
 
 
-def alternate(sides: Sequence[str], rounds: int, first: int = 0) -> list[tuple[str, int]]:
-    """(side, round) in the order of measuring: A B B A A B ..., so that a drift of the machine hits both sides alike. The
-    rounds are numbered from `first`."""
-    order = []
-    for index in range(rounds):
-        turn = sides if index % 2 == 0 else list(reversed(sides))
-        order += [(side, first + index) for side in turn]
-    return order
-
-
 def shuffled(tasks: Iterable[Task], seed: int) -> list[Task]:
     """The tasks of a round in an order of their own: what a case does to those behind it in the process must not hit the same
     ones in every round. Both sides of a round have the same order."""
@@ -257,72 +234,6 @@ def unanswered(task: Task, failure: Failure) -> Proposal | Round:
     if task.protocol is None:
         return Proposal(task.name, task.params, task.side, failure=failure)
     return failed_round(task.name, task.params, task.side, failure, task.order)
-
-
-def ranks_of(benchmark: Benchmark) -> tuple[int, str]:
-    """How many processes visit the benchmark together (`ranks`), and what is wrong with a value that is no such number."""
-    value = benchmark.declared.get("ranks", 1)
-    if type(value) is not int or value < 1:  # exactly: True is an int too
-        return 1, f"{benchmark.name}: the declared ranks {value!r} is not a number of processes, so one measures it"
-    if value > 1 and (benchmark.metric not in OF_RANKS or benchmark.type == "timeraw"):
-        types = "cudatime_*, time_*, track_* and peakmem_*"
-        return 1, f"{benchmark.name}: ranks are for {types}, so one process measures it"
-    return value, ""
-
-
-def gpus_of(benchmark: Benchmark) -> tuple[int, str]:
-    """How many GPUs a benchmark needs, and what is wrong with a value that is no such number: what it declares (`gpus`), or one
-    for each rank where it works on a device."""
-    ranks = ranks_of(benchmark)[0] if benchmark.needs_device else 1
-    value = benchmark.declared.get("gpus", ranks)
-    if type(value) is int and value >= 0:
-        return value, ""
-    measured_with = f"it is measured with {'one' if ranks == 1 else ranks}"
-    return ranks, f"{benchmark.name}: the declared gpus {value!r} is not a number of GPUs, so {measured_with}"
-
-
-def needing_several(measured: HasCases, benchmarks: Mapping[str, Mapping[str, Benchmark]]) -> list[str]:
-    """What cases need more than one process or GPU, in words: "4 of them with 2 ranks on 2 GPUs". `benchmarks` are those of
-    each side."""
-    needs = {
-        case: (ranks_of(benchmark)[0], gpus_of(benchmark)[0])
-        for side, cases in measured.cases.items()
-        for case in cases
-        if (benchmark := benchmarks[side].get(case.name)) is not None
-    }
-    several = Counter((ranks, gpus) for ranks, gpus in needs.values() if ranks > 1 or gpus > 1)
-    return [
-        " ".join(filter(None, (f"{count} of them", _counted("with", ranks, "rank"), _counted("on", gpus, "GPU"))))
-        for (ranks, gpus), count in sorted(several.items())
-    ]
-
-
-def _counted(word: str, number: int, what: str) -> str:
-    return f"{word} {number} {what}s" if number > 1 else ""
-
-
-def refusal(benchmark: Benchmark, named: int = 1) -> Failure | None:
-    """Why a benchmark cannot be measured here at all, on this many GPUs; None if it can."""
-    gpus, _ = gpus_of(benchmark)
-    if gpus <= max(named, 1):
-        return None
-    given = f"--gpus names {named}" if named > 1 else "one is used; name more with --gpus"
-    return Failure("skipped", f"needs {gpus} GPUs: {given}")
-
-
-def refusal_by_itself(benchmark: Benchmark, named: int = 1) -> Failure | None:
-    """Why a benchmark cannot run in a single process; None if it can."""
-    ranks, _ = ranks_of(benchmark)
-    if benchmark.program:
-        return Failure("skipped", "a separate program measures it, and runs as a whole")
-    if ranks > 1:
-        return Failure("skipped", f"it has {ranks} ranks, and this runs one process")
-    return refusal(benchmark, named)
-
-
-def has_process_of_its_own(benchmark: Benchmark) -> bool:
-    """Whether each of its cases is visited by processes that visit no other."""
-    return benchmark.metric in ALONE or ranks_of(benchmark)[0] > 1
 
 
 def complaints(benchmarks: Iterable[Benchmark], selection: Selection) -> list[str]:

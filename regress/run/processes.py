@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from regress.measure.wire import Broken, Discover, Rank, TryFork, Trying, Works
+from regress.measure.wire import Broken, Discover, End, Proposal, Rank, TryFork, Trying, Works
 from regress.measure.wire import Suite as SuiteMessage
+from regress.model import Round
 from regress.run.environments import Prepared
 from regress.run.forks import ForkServer
 from regress.run.origins import WITH_ZYGOTE, WITHOUT, Origin, common
@@ -39,6 +40,10 @@ class Processes:
     facts: Mapping[str, Any] = field(default_factory=dict)
     first_facts: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By side: the facts of its first process."""
+    importers: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    """By side: the facts of the process that has imported the suite first."""
+    imported: dict[str, bool] = field(default_factory=dict)
+    """By side, once a process of it has ended: whether any has imported code of the repository."""
     warnings: list[str] = field(default_factory=list)
     _origins: list[Origin] = field(default_factory=list)
     """What processes are forked from, in turn: one that the suite is discovered with, and then those of rounds."""
@@ -47,7 +52,7 @@ class Processes:
     _device: bool = False
     """Whether device work is to be measured."""
     _late: dict[str, dict[str, None]] = field(default_factory=dict)
-    """By side: modules of frameworks that its visits have imported, in their order."""
+    """By side: modules of frameworks that its visits have imported, in their order; what `preload` is about."""
     _preloaded: set[str] = field(default_factory=set)
     """Those of them that what processes are forked from has been told to import."""
     _proven: bool = False
@@ -98,14 +103,41 @@ class Processes:
         """A process that has been told to import the suite; a fresh one ends with `ending`."""
         if self.starter.settings.process != "fresh":
             self._origins = self._origins or [Origin()]
-            return self._parent(side, self._origins[0]).server
-        server = ending.enter_context(self.get(side))
-        _tell(server)
+            server = self._parent(side, self._origins[0]).server
+        else:
+            server = ending.enter_context(self.get(side))
+            _tell(server)
+        self.importers[side.side.name] = server.opened.facts
         return server
 
-    def note_late(self, side: Prepared, modules: Iterable[str]) -> None:
-        """Modules of frameworks that a visit of the side has imported: what `preload` is about."""
-        self._late.setdefault(side.side.name, {}).update(dict.fromkeys(modules))
+    def python_of(self, side: Prepared) -> str:
+        """The version of the Python that has imported the side's suite."""
+        return str(self.importers[side.side.name].get("python", "")) or "unknown"
+
+    # -- what they say ---------------------------------------------------------------------------------------------------
+
+    def _known(self, side: Prepared, server: Server) -> Server:
+        """The server, once its facts and warnings are noted."""
+        self.facts = server.opened.facts
+        self.warnings += [text for text in server.opened.warnings if text not in self.warnings]
+        self.first_facts.setdefault(side.side.name, dict(server.opened.facts))
+        return server
+
+    def note_end(self, side: Prepared, end: End) -> None:
+        """Take note of what a process of the side has done that has visited its cases."""
+        name = side.side.name
+        self.imported[name] = self.imported.get(name, False) or bool(end.project_files)
+        self._late.setdefault(name, {}).update(dict.fromkeys(end.late))
+
+    def note_program(self, side: Prepared, reply: Proposal | Round) -> None:
+        """Take note of what a program of the side has measured. If no process of ours has visited anything, the side's facts
+        are those of the process that imported the suite, and what the program says of the device."""
+        name, importer = side.side.name, self.importers.get(side.side.name, {})
+        self.imported[name] = True  # it runs what the side has built
+        self.facts = self.facts or importer
+        if isinstance(reply, Round):
+            device = {key: reply.facts[key] for key in ("gpu",) if key in reply.facts}
+            self.first_facts.setdefault(name, {**importer, **device})
 
     # -- how they begin --------------------------------------------------------------------------------------------------
 
@@ -169,8 +201,8 @@ class Processes:
                 self._preload(side, origin)
 
     def _with_zygotes(self) -> bool:
-        """Have new origins with zygotes instead of those there are; False, and nothing is changed, where that cannot be: sides
-        import in unlike ways what they share, or forks do not work."""
+        """Replace the origins by new ones with zygotes. Returns False, and changes nothing, where that is impossible: the sides
+        import the frameworks in different ways, or forks do not work."""
         suites = [self._suites[side.side.name] for side in self._sides]
         shared = common(self._sides, [suite.variables for suite in suites])
         if shared is None:
@@ -198,7 +230,7 @@ class Processes:
         return True
 
     def _import(self, origins: Sequence[Origin]) -> None:
-        """Have the sides' processes of these origins started, and import their suites, all at once."""
+        """Start each side's process of these origins; all of them import their suites at once."""
         for origin in origins:
             for side in self._sides:
                 self._parent(side, origin)
@@ -272,18 +304,11 @@ class Processes:
         return parent
 
     def _parent(self, side: Prepared, origin: Origin) -> ForkServer:
-        """A process for the side that forks, which has been told to import the suite."""
+        """A new process that is to fork for the side, told to import the suite."""
         parent = self.starter.parent(side, origin.zygote)
         origin.parents[side.side.name] = parent
         _tell(parent.server)
         return parent
-
-    def _known(self, side: Prepared, server: Server) -> Server:
-        """The server, after what it said of itself was noted."""
-        self.facts = server.opened.facts
-        self.warnings += [text for text in server.opened.warnings if text not in self.warnings]
-        self.first_facts.setdefault(side.side.name, dict(server.opened.facts))
-        return server
 
     def _end_origins(self) -> None:
         while self._origins:

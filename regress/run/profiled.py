@@ -13,7 +13,7 @@ from typing import Any
 from regress.files import scratch
 from regress.measure.wire import SCRIPT, CaseRecorded, Record, Task
 from regress.model import Benchmark, Case, Failure
-from regress.run import plan
+from regress.run import needs, plan, questions
 from regress.run.environments import Prepared
 from regress.run.job import Job
 
@@ -45,26 +45,26 @@ def profiled(
     A case that fails, crashes or hangs has a failure and no trace. Raises NothingMeasured if no process can be started, or
     the project was imported from elsewhere.
     """
-    failure = plan.refusal_by_itself(benchmark, len(job.gpus))
+    failure = needs.refusal_by_itself(benchmark, len(job.gpus))
     if failure is not None:
         return Profiled(case, None, failure=failure)
     folder.mkdir(parents=True, exist_ok=True)
     trace = folder / trace_name(case, prepared)
     trace.unlink(missing_ok=True)
-    visits = job.visits(job.gpus)
+    processes = job.processes(job.gpus)
     try:
         with tempfile.TemporaryDirectory(prefix="caches-", dir=scratch(), ignore_cleanup_errors=True) as cache:
             if benchmark.setup_cache_key is not None:
-                failure = visits.setup_cache(prepared, benchmark, Path(cache))
+                failure = questions.setup_cache(processes, prepared, benchmark, Path(cache), job.default_timeout_s)
             recorded = CaseRecorded(failure=failure)
             if failure is None:
                 timeout_s = plan.timeout_of(benchmark, job.default_timeout_s)
                 cached = cache if benchmark.setup_cache_key is not None else ""
                 task = Task(case.name, list(case.params), prepared.side.name, cache_dir=cached, timeout_s=timeout_s)
-                recorded = visits.record(prepared, Record(task, calls, str(trace)))
-        facts = {**visits.processes.facts, **recorded.facts}
+                recorded = questions.record(processes, prepared, Record(task, calls, str(trace)))
+        facts = {**processes.facts, **recorded.facts}
     finally:
-        visits.close()
+        processes.close()
     return Profiled(
         case,
         trace if recorded.failure is None else None,

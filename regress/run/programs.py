@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,9 +25,10 @@ from regress.importers import Document, benchmarks_of, param, read, read_list, r
 from regress.measure.wire import Program, Proposal, Suite, Task
 from regress.model import PROGRAM, Benchmark, Failure, Protocol, Round, SuiteProblem
 from regress.run import plan
+from regress.run.deadline import Deadline
+from regress.run.ending import ended
 from regress.run.environments import Prepared
 from regress.run.servers import LOG_TAIL_BYTES, Died
-from regress.run.shell import ended
 from regress.run.starting import Starter
 from regress.text.wording import reason
 
@@ -115,9 +116,9 @@ class Programs:
         return list(groups.values())
 
     def visit(
-        self, starter: Starter, side: Prepared, tasks: Sequence[Task], within: Callable[[float], float]
+        self, starter: Starter, side: Prepared, tasks: Sequence[Task], deadline: Deadline
     ) -> Iterator[tuple[Task, Proposal | Round]]:
-        """The replies to the tasks of one run. `within` returns how much of a time is left, and raises if none is."""
+        """The replies to the tasks of one run. Raises TimeIsOver at the deadline."""
         benchmarks = self._benchmarks[side.side.name]
         program = self._known[side.side.name, benchmarks[tasks[0].name].program]
         combination = _combination(program, tasks[0])
@@ -132,8 +133,8 @@ class Programs:
                 for _ in plan.cases_of(benchmark)
             )
             limit_s = program.timeout_s or self._default_timeout_s * max(own, 1)
-            ran = _run(starter, side, program, combination, within(limit_s))
-            within(limit_s)  # a run that the end of the time has cut off says nothing
+            ran = _run(starter, side, program, combination, deadline.within(limit_s))
+            deadline.check()  # a run that the end of the time has cut off says nothing
         given = {}
         if ran.document is not None:
             document = _with_params(ran.document, program, combination)

@@ -28,6 +28,7 @@ from regress.measure.wire import (
     encode,
     from_json,
 )
+from regress.model import Failure
 from regress.run.interrupts import Interrupt, Reaper
 
 START_TIMEOUT_S = 120.0
@@ -40,8 +41,9 @@ DRAIN_READS = 256
 
 
 class Died(Exception):
-    """The worker ended without an answer. `returncode` is negative for a signal, as in subprocess; `log` is its end,
-    `importing` the module that it was importing; `who` says which of several it was, `others` what became of those."""
+    """The worker ended without an answer. `returncode` is negative for a signal, as in subprocess; `log` is the end of what it
+    printed, `importing` the module that it was importing. Of several workers, `who` names this one, and `others` says what the
+    rest were doing."""
 
     def __init__(self, returncode: int, log: str, who: str = "", others: str = "") -> None:
         self.returncode, self.log, self.importing = returncode, log, ""
@@ -58,15 +60,20 @@ class Died(Exception):
         return self._who + how + self._others
 
     @property
+    def failure(self) -> Failure:
+        """How the task has failed that the worker was at."""
+        return Failure("signal" if self.returncode < 0 else "error", self.reason, detail=self.log)
+
+    @property
     def last_line(self) -> str:
-        """Of what it has printed; empty for nothing."""
+        """The last line that it printed; empty for none."""
         lines = self.log.strip().splitlines()
         return lines[-1] if lines else ""
 
 
 class TimedOut(Exception):
-    """The worker gave no answer in time; it has been killed. `importing` is the module that it was importing. Of several,
-    `where` says where they were, and `stacks` how they came there."""
+    """The worker gave no answer in time. `importing` is the module that it was importing. Of several workers, `where` says what
+    each was doing, and `stacks` has their stacks."""
 
     def __init__(self, seconds: float, where: str = "", stacks: str = "") -> None:
         self.seconds, self.importing = seconds, ""
@@ -199,8 +206,8 @@ class Server:
             raise self._died() from None
 
     def receive(self, timeout_s: float, ending: bool = False) -> Any:
-        """The next message. Raises TimedOut (and kills the worker) or Died, and KeyboardInterrupt where that was asked for, but
-        not while something is being ended."""
+        """The next message. Raises Died, TimedOut (and kills the worker), and KeyboardInterrupt if the driver is interrupted,
+        unless something is being ended (`ending`)."""
         try:
             ((_, message),) = arriving([self], timeout_s, ending=ending)
         except TimedOut:
@@ -236,7 +243,7 @@ class Server:
 
     @property
     def ended(self) -> bool:
-        """Whether it was ended, or found to be."""
+        """Whether the worker has been ended; one that has ended by itself counts once that was noticed."""
         return self._killed
 
     def log(self) -> str:
@@ -300,9 +307,9 @@ class Server:
 def arriving(
     servers: Sequence[Server], timeout_s: float, beside: Sequence[Server] = (), ending: bool = False
 ) -> Iterator[tuple[Server, Any]]:
-    """The next message of each as it comes, of processes that work at once. Raises TimedOut if they take longer than that
-    together, Died of the first that ends: of these, or of those `beside` that have no more to say. Raises KeyboardInterrupt
-    where that was asked for, but not while something is being `ending`."""
+    """The next message of each server, as it comes. Raises TimedOut if they take longer than that together, and Died if one
+    ends, of these or of those `beside`, which are only watched. Raises KeyboardInterrupt if the driver is interrupted, unless
+    something is being ended (`ending`)."""
     deadline, waiting = time.monotonic() + timeout_s, list(servers)
     every = list(dict.fromkeys((*servers, *beside)))
     while waiting:
@@ -321,7 +328,7 @@ def arriving(
 
 
 def _written(watched: Sequence[Server], every: Sequence[Server], left_s: float, ending: bool) -> list[Server]:
-    """Those of the watched that write something, or end, within that time. What `every` one has printed is taken along."""
+    """Those of the watched servers that write something, or end, within that time. Also takes what every one has printed."""
     by_fd, interrupt = {server._read: server for server in watched}, watched[0]._interrupt
     waited = [*by_fd, *(server._log.fd for server in every if server._log.fd >= 0), *([] if ending else [interrupt.fd])]
     ready, _, _ = select.select(waited, [], [], min(max(0.0, left_s), LONGEST_WAIT_S))

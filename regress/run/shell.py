@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
-import signal
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
+
+from regress.run.ending import ended
 
 _ERROR = re.compile(r"error: *\S", re.IGNORECASE)
 _OF_A_FRONTEND = re.compile(
@@ -19,8 +16,6 @@ _OF_A_FRONTEND = re.compile(
     re.IGNORECASE,
 )
 """Says only that something below it failed."""
-CHECKED_S = 0.5
-"""How long who waits for a process may not notice Ctrl-C that came to another thread."""
 
 
 def shell(
@@ -48,29 +43,6 @@ def shell(
     except subprocess.TimeoutExpired:
         return f"timed out after {timeout_s:.3g} s"
     return f"ended by signal {-code}" if code < 0 else f"exit code {code}" if code else ""
-
-
-def ended(process: subprocess.Popen[bytes], timeout_s: float, check: Callable[[], None] = lambda: None) -> int:
-    """The exit code of a process that has a session of its own, once it has one. Late (TimeoutExpired) or interrupted, all that
-    it started is ended. `check` is called now and then, and may raise what interrupts."""
-    deadline = time.monotonic() + timeout_s
-    try:
-        while True:
-            check()
-            left_s = deadline - time.monotonic()
-            try:
-                return process.wait(min(max(left_s, 0.0), CHECKED_S))
-            except subprocess.TimeoutExpired:
-                if left_s <= 0:
-                    raise
-    except BaseException:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        # Not process.wait(): an interrupt inside a wait may leave its lock taken, and the next would wait forever.
-        with contextlib.suppress(ChildProcessError):
-            os.waitpid(process.pid, 0)
-        process.returncode = -signal.SIGKILL
-        raise
 
 
 def why(problem: str, *printed: str) -> str:

@@ -5,13 +5,12 @@ Only this folder is put on the path of the process under test, so an installed o
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import importlib.util
-import os
 import shutil
-import tempfile
 from pathlib import Path
+
+from regress.files import made_at_once
 
 PRIVATE_NAME = "_regress_measure"
 
@@ -47,16 +46,10 @@ def ship(cache: Path) -> Path:
     start = folder / "regress_worker.py"
     if start.exists():
         return start
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    fresh = Path(tempfile.mkdtemp(dir=folder.parent))
-    try:
+    with made_at_once(folder) as fresh:
         _copy(measure, fresh / PRIVATE_NAME)
         _copy(runner, fresh / "asv_runner")
         (fresh / start.name).write_text(START)
-        with contextlib.suppress(OSError):  # another process was first
-            os.rename(fresh, folder)
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
     return start
 
 

@@ -120,7 +120,7 @@ class Starter:
 
     @contextlib.contextmanager
     def watched(self, group: int, home: Path) -> Iterator[None]:
-        """While the block runs: a driver that is killed takes with it that group of processes and their folder."""
+        """While the block runs, that group of processes and their folder go if the driver is killed."""
         self._reaper.watch(group, home)
         try:
             yield
@@ -128,7 +128,7 @@ class Starter:
             self._reaper.release(group)
 
     def release_locks(self) -> None:
-        """Of compile caches, those that a process which was killed has left."""
+        """Remove the locks that killed processes have left in compile caches."""
         caches.release_locks(Path(self._caches.name))
 
     def _compile_caches(self, side: Prepared, cold: bool = False) -> dict[str, str]:
@@ -165,7 +165,7 @@ class Starter:
 
 @contextlib.contextmanager
 def starting(side: Prepared) -> Iterator[None]:
-    """Raises NotStarted where the block finds that a process of the side has ended, or does not answer."""
+    """Raises NotStarted if a process of the side ends, or does not answer, while the block starts it."""
     try:
         yield
     except (Died, TimedOut) as error:

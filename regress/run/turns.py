@@ -43,7 +43,7 @@ class Turns:
 
     def alone(self, task: Task) -> bool:
         """Whether the task has to wait until no other lane works."""
-        return len(self._lanes) > 1 and Case(task.name, tuple(task.params)) in self._cases
+        return len(self._lanes) > 1 and Case.of(task) in self._cases
 
     def beside(self, task: Task, gpus: Sequence[Gpu]) -> int:
         """How many GPUs measure while the task is on these; 1 where it is all that is measured."""
@@ -63,7 +63,7 @@ class Turns:
 
     @contextlib.contextmanager
     def working(self, interrupt: Interrupt) -> Iterator[None]:
-        """The lane works, beside others. Raises KeyboardInterrupt if that was asked for, as all here that wait."""
+        """The lane works, beside others. Raises KeyboardInterrupt if the driver is interrupted, like all waiting here."""
         if len(self._lanes) < 2:
             yield
             return
@@ -104,7 +104,7 @@ class Turns:
                 self._changed.notify_all()
 
     def _step_aside(self, free: Callable[[], bool], interrupt: Interrupt) -> None:
-        """Be one that does not work until it is free."""
+        """Count as not working until it is free."""
         self._working -= 1
         self._changed.notify_all()
         try:

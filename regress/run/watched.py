@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-POLL_S = 0.05
+from regress.run.ending import exit_code, kill, send_signal
+
 GRACE_S = 10.0
-"""After Ctrl-C, for the tool to write down what it has; a second one does not wait for it."""
+"""After Ctrl-C, for the tool to write down what it has."""
 
 
 @dataclass(frozen=True)
@@ -45,47 +44,15 @@ def watched(
         )
         lines, timed_out, interrupted = _Lines(told, seen), False, False
         try:
-            code = _end(process.pid, timeout_s, lines)
-            timed_out = code is None
+            timed_out = exit_code(process, timeout_s, lines.hand_on) is None
         except KeyboardInterrupt:
             interrupted = True
-            code = _asked_to_end(process.pid, lines)
-        if code is None:
-            _signal(process.pid, signal.SIGKILL)
-            code = _end(process.pid, float("inf"), lines)
-            assert code is not None
-        _signal(process.pid, signal.SIGKILL)  # what it may have left running
-        process.returncode = code
+            with contextlib.suppress(KeyboardInterrupt):  # a second one does not wait for it
+                send_signal(process, signal.SIGINT)
+                exit_code(process, GRACE_S, lines.hand_on)
+        kill(process)  # or what it has left running
         lines.hand_on()
-    return Ended(code, log.read_text(encoding="utf-8", errors="replace"), timed_out, interrupted)
-
-
-def _asked_to_end(pid: int, lines: _Lines) -> int | None:
-    """The code of a tool that ends on Ctrl-C; None if it does not, or a second one comes."""
-    with contextlib.suppress(KeyboardInterrupt):
-        _signal(pid, signal.SIGINT)
-        return _end(pid, GRACE_S, lines)
-    return None
-
-
-def _end(pid: int, timeout_s: float, lines: _Lines) -> int | None:
-    """The code with which the process ends; None if it does not in that time.
-
-    Not Popen.wait(): an interrupt inside a wait may leave its lock taken, and the next would wait forever."""
-    until = time.monotonic() + timeout_s
-    while True:
-        ended, status = os.waitpid(pid, os.WNOHANG)
-        if ended:
-            return os.waitstatus_to_exitcode(status)
-        lines.hand_on()
-        if time.monotonic() >= until:
-            return None
-        time.sleep(POLL_S)
-
-
-def _signal(group: int, number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)
+    return Ended(process.returncode, log.read_text(encoding="utf-8", errors="replace"), timed_out, interrupted)
 
 
 class _Lines:

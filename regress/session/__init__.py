@@ -16,6 +16,7 @@ import functools
 import math
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,10 @@ class Session(Project):
         self.devices = Devices(self)
         self.run = new_run()
         """What tells the rounds that it records from those of other runs."""
+
+    def of(self, machine: str) -> Session:
+        """The session of another machine, such as a kind of nodes."""
+        return Session(replace(self.request, overrides={**self.request.overrides, "machine": machine}))
 
     def recorded(self, machine: str | None = None) -> frozenset[str]:
         """The full hashes of all commits with results, on a machine or on any."""
@@ -121,7 +126,7 @@ class Session(Project):
         tree = side.tree
         if not (tree / ".git").exists():
             folder = suite.relative_to(root)
-            tree = self.repository.worktree(
+            tree = self.repository.worktrees.get(
                 side.side.commit,
                 self.cache / "worktrees",
                 lambda tree, name: Path(name).is_relative_to(folder) or folder.is_relative_to(name),
@@ -164,14 +169,15 @@ class Session(Project):
         """What the device that these facts of a process name does at most, by a process of the job's last side; with `peer` to
         the next one of the job too."""
         from regress.run.ceilings import ceilings_of
+        from regress.run.questions import ceilings
 
         own = [gpu for gpu in job.gpus if gpu.uuid == facts.get("gpu_uuid")]
         others = [gpu for gpu in job.gpus if gpu not in own][:1] if peer else []
-        visits = job.visits([*own, *others])
+        processes = job.processes([*own, *others])
         try:
-            return ceilings_of(facts, self.cache.parent, lambda: visits.ceilings(job.sides[-1], peer), peer=peer)
+            return ceilings_of(facts, self.cache.parent, lambda: ceilings(processes, job.sides[-1], peer), peer=peer)
         finally:
-            visits.close()
+            processes.close()
 
 
 def check_metric(name: str) -> None:

@@ -54,7 +54,7 @@ class Rates:
         """The rates of the cases that declare work, by what their first good round says of it."""
         works: dict[Case, Work] = {}
         for round in rounds:
-            case = Case(round.name, tuple(round.params))
+            case = Case.of(round)
             own = (round.protocol.metric,) if round.protocol is not None and round.protocol.metric in TIMES else ()
             time = next((name for name in (*own, *TIMES) if name in round.values), "")
             if time and case not in works and declares_work(round.facts):

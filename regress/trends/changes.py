@@ -17,7 +17,7 @@ from regress.compare.rule import Rule
 from regress.model import ChangePoint, Confirmation, Series, Settings, Way
 from regress.stats.changepoints import LEAST, REACH, Step, changepoints, pairs
 from regress.stats.modes import two_modes
-from regress.stats.summary import median, summarize
+from regress.stats.summary import median
 from regress.trends.outcomes import passed, recovered, relapsed, undoing, with_confirmations
 
 
@@ -214,11 +214,11 @@ def series_rule(series: Series, settings: Settings) -> Rule:
 
 
 def _exact_steps(values: Sequence[float], effect: float) -> list[Step]:
-    """Every change from one result to the next, but for those that are smaller than `effect`."""
+    """Every change from one result to the next, but for those smaller than `effect`, or from or to a negative value."""
     steps = []
     for index, (before, after) in enumerate(itertools.pairwise(values), 1):
         ratio = after / before if before and after else math.nan
-        if before != after and not 1 / (1 + effect) < ratio < 1 + effect:
+        if before != after and min(before, after) >= 0 and not 1 / (1 + effect) < ratio < 1 + effect:
             steps.append(Step(index, index, index, before, after, ratio, ratio, ratio))
     return steps
 
@@ -231,7 +231,7 @@ def _zero_steps(rounds: Sequence[Sequence[float]], rule: Rule) -> list[Step]:
     runs = [(group[0][0], [value for _, own in group for value in own]) for group in inside]
     steps = []
     for (_, before), (at, after) in itertools.pairwise(runs):
-        verdict, _ = rule.decide_zero(summarize(before), summarize(after), exact=False)
+        verdict, _ = rule.decide_without_ratio(before, after, exact=False)
         if verdict.traits.claims:
             brief = at == runs[-1][0] and len(rounds) - at < LEAST
             levels = median(before), median(after)
@@ -259,7 +259,7 @@ def _change(commits: Sequence[str], places: Sequence[int], step: Step, rule: Rul
     """`places` are those of the values that the step was found in, among the commits."""
     good, last = places[step.earliest - 1], places[step.latest]
     if 0 in (step.before, step.after):
-        verdict, _ = rule.decide_zero(summarize([step.before]), summarize([step.after]), exact=True)
+        verdict, _ = rule.decide_without_ratio([step.before], [step.after], exact=True)
         ratio = low = high = None
     else:
         ratio, low, high = step.ratio, step.low, step.high

@@ -148,7 +148,7 @@ def _judged(series: Series, base: Rounds, head: Rounds, settings: Settings) -> C
         sessions=draws.sessions,
     )
     if min(*draws.base, *draws.head) <= 0:
-        verdict, reason = rule.decide_zero(*sides, exact=exact)
+        verdict, reason = rule.decide_without_ratio(draws.base, draws.head, exact=exact, confidence=settings.confidence)
         return _settled(comparison, verdict, reason, draws.note)
     if exact:
         ratio = draws.head[0] / draws.base[0]

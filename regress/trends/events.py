@@ -52,7 +52,7 @@ def events_on(project: Project, line: Sequence[Commit], names: Collection[str] |
     config = project.config
     entries = review(project, Side("head", line[-1], "")) if line else None
     past = past_of(config.results_dir, project.cache, line, config.settings, machine)
-    again, releases = Store(config.results_dir).anchors(machine), project.repository.releases_in(line)
+    again, releases = Store(config.results_dir).anchors(machine), project.repository.releases.of(line)
     anchors = Anchors(again, config.settings, confirmed_in(project.cache), releases)
     by_sha = {commit.sha: commit for commit in line}
     changes: list[Changed] = []
@@ -151,7 +151,7 @@ def anchors_beside(
                     corrected.add(anchor.commit)
                 else:
                     by_commit[anchor.commit].append((series, anchor))
-    tags = project.repository.releases_in(line)
+    tags = project.repository.releases.of(line)
     return [
         anchor_check(
             commit,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress, repeat
@@ -24,6 +25,7 @@ from regress.model import (
     Protocol,
     Round,
     Way,
+    may_be_negative,
     metric_of,
 )
 from regress.trends.cards import Reading, readings_of
@@ -54,7 +56,8 @@ def asv_points(
     about: About, places: Sequence[int], results: Sequence[Any], lows: Sequence[Any], highs: Sequence[Any]
 ) -> dict[int, Point]:
     """The points of one case by place; a number that cannot be a measurement counts as a failure."""
-    good = [type(value) in NUMBERS and 0 <= value < math.inf for value in results]
+    least = -sys.float_info.max if may_be_negative(about.metric.name) else 0
+    good = [type(value) in NUMBERS and least <= value < math.inf for value in results]
     cells = zip(repeat(about), zip(results), map(interval_of, lows, highs), repeat(""))
     points: dict[int, Point] = dict(compress(zip(places, cells, strict=True), good))
     if not all(good):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import shutil
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ import pytest
 from regress.cluster.engine import Attached, Gone, Place, Queued, Refused
 from regress.cluster.plan import Plan, Task
 from regress.cluster.runs import STALE_S, Attempt, Driver, End, Run, create, find, started
-from regress.commands.sweep import following
+from regress.commands.sweep import following, progress
 from regress.commands.sweep.done import FILE, Done, Suite, Tried
 from regress.commands.sweep.following import Followed, alone, follow
 from regress.history import Store
@@ -181,7 +182,7 @@ def test_of_two_kinds_the_other_goes_on_where_one_is_refused(place: Place_, tmp_
 @pytest.mark.parametrize("silent", [0, 2])
 def test_slurm_that_does_not_answer_is_waited_for(place: Place_, monkeypatch: pytest.MonkeyPatch, silent: int) -> None:
     """Neither when it is asked, nor when it is given a job."""
-    monkeypatch.setattr(following, "TELL_S", 0.0)
+    monkeypatch.setattr(progress, "TELL_S", 0.0)
 
     def steps() -> Iterator[Any]:
         yield from [{}] * (1 + silent)
@@ -334,7 +335,7 @@ def test_what_is_killed_between_two_writes_merges_the_same_attempt_again(place: 
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("regress.commands.sweep.following.Merging.finish", killed)
+        patched.setattr("regress.commands.sweep.arrivals.Merging.finish", killed)
         assert place.follow(Scripted(place.run, steps())).interrupted
     place.attempt(job="1", end=End(0))
     assert place.follow(Scripted(place.run, iter([{}]))).came == {"h100": 1}
@@ -402,6 +403,41 @@ def test_results_that_may_not_be_mixed_are_left_out_with_the_command_that_takes_
     assert warning.endswith(f"; then regress merge {odd.results}")
 
 
+def test_results_that_are_gone_are_no_results_that_are_in(place: Place_) -> None:
+    shutil.rmtree(place.attempt(end=End(0, measured=1)).results)
+    followed = place.follow(Scripted(place.run, iter([{}])))
+    assert followed.given_up == 1
+    assert "h100 0 was not merged: there is no folder" in followed.warnings[0]
+
+
+def test_what_is_tried_again_says_nothing_of_what_was_found_before(place: Place_) -> None:
+    one, other = Case("b.one"), Case("b.other")
+    suite = Suite(ENV, {case.name: benchmark(case.name) for case in (one, other)}, (one, other), 2)
+    Done(place.session, suite, retry=False).absent(SHA, [one])
+    again = Done(place.session, suite, retry=True)
+    again.absent(SHA, [other])
+    assert again.missing(SHA) == {one: 2}
+    assert Done(place.session, suite, retry=False).missing(SHA) == {}
+
+
+def test_what_was_found_of_commits_is_kept_before_a_task_counts_as_merged(
+    place: Place_, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take = Run.take
+
+    def killed(run: Run, taken: Mapping[str, Any]) -> None:
+        if any(count.merged for count in taken.values()):
+            raise KeyboardInterrupt
+        take(run, taken)
+
+    place.attempt(end=End(3, tried={SHA: {"env b.gone": "v1"}}))
+    with monkeypatch.context() as patched:
+        patched.setattr(Run, "take", killed)
+        assert place.follow(Scripted(place.run, iter([{}]))).interrupted
+    kept = StateFile(place.session.cache / FILE, "commits", dict[str, Tried]).read()
+    assert kept == {SHA: {"env b.gone": "v1"}}
+
+
 def test_after_the_budget_nothing_begins_and_what_runs_is_waited_for(place: Place_, tmp_path: Path) -> None:
     tasks = {"h100": (Task(0, (SHA,)), Task(1, (SHA,)))}
     place.run = create(tmp_path / "two", Plan("key", "", "", "asv.conf.json", tasks))
@@ -435,7 +471,7 @@ def test_without_waiting_there_is_one_look(place: Place_) -> None:
 
 
 def test_people_are_told_in_a_line_a_kind_how_far_it_is(place: Place_, tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(following, "TELL_S", 0.0)
+    monkeypatch.setattr(progress, "TELL_S", 0.0)
     tasks = {"h100": tuple(Task(number, (SHA,)) for number in range(6))}
     place.run = create(tmp_path / "six", Plan("key", "", "", "asv.conf.json", tasks))
     some = {("h100", 1): Queued("running"), ("h100", 2): Queued("running")}

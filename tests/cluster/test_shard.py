@@ -12,6 +12,7 @@ import pytest
 from regress.cluster.plan import GROUP, Plan, Task
 from regress.cluster.runs import Attempt, End, Run, costs_of, create
 from regress.commands.shard import _first_of_all, require_alike, shard
+from regress.commands.sweep.building import build
 from regress.errors import NothingMeasured, RegressError, StoreError
 from regress.git import publish
 from regress.history import Store
@@ -74,6 +75,17 @@ def test_a_shared_disk_that_fills_up_ends_the_attempt_and_names_what_it_could_no
     assert str(place.run.folder / "h100" / "end.json") in raised.value.what
     assert raised.value.why.startswith("no space left on device")
     assert not (place.run.folder / "h100" / "end.json").exists()
+
+
+def test_a_node_builds_where_it_looks_for_the_build(
+    project: Callable[..., Project], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    p = project(build=["touch built"], cache_dir="of the configuration")
+    shas = [p.commit({"NEWS": str(at)}) for at in range(2)]
+    session = Session(Request(p.root, overrides={"cache_dir": str(tmp_path / "node")}))
+    build(session, shas, "", Told())
+    marks = [tree / "built" for sha in shas for tree in tmp_path.glob(f"node/*/worktrees/*/{sha}")]
+    assert [mark.exists() for mark in marks] == [True, True]
 
 
 @pytest.mark.slow

@@ -25,6 +25,8 @@ from tests.report.test_json import validate
 CARD = """case $SLURMD_NODENAME$CUDA_VISIBLE_DEVICES in h2*|a11) card=2;; *) card=1;; esac
 export CUDA_VISIBLE_DEVICES=scripted-$card"""
 """Of each kind two, one 6 % slower than the other."""
+SHARED = "all nodes see 5%u"
+"""Neither a shell nor Slurm takes a part of it for something else."""
 H100 = Kind("h100", partition="h100", gres="gpu:h100:1", time_s=600.0, at_most=2)
 PLACES = [("h100", number) for number in range(4)]
 
@@ -176,7 +178,7 @@ def on_site(project: Callable[..., Project], tmp_path: Path, times: list[float])
         }
         for name in ("h100", "a100")
     }
-    places = {"shared": str(tmp_path / "shared"), "scratch": f"{tmp_path}/disk-$SLURMD_NODENAME"}
+    places = {"shared": str(tmp_path / SHARED), "scratch": f"{tmp_path}/disk-$SLURMD_NODENAME"}
     p = project(cluster={**places, "kinds": kinds})
     shas = [p.commit({"proj/__init__.py": CODE.format(seconds=times[0]), "benchmarks/b.py": SUITE}, "commit 0")]
     shas += [
@@ -184,6 +186,19 @@ def on_site(project: Callable[..., Project], tmp_path: Path, times: list[float])
         for at, seconds in enumerate(times[1:], 1)
     ]
     return p, shas
+
+
+def test_a_job_whose_answer_was_lost_is_not_submitted_again(
+    site: Site, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Slurm(Cluster())
+    assert engine.queued(run) == {}
+    monkeypatch.setattr("regress.cluster.slurm.script", lambda *_, **__: "#!/bin/bash\nsleep 60\n")
+    job = engine.submit(run, H100, (1, 2))
+    assert job is not None
+    until(lambda: states(engine, run).keys() == {("h100", 1), ("h100", 2)}, "both tasks")
+    assert run.submitted == (Submitted("h100", job, (1, 2)),)
+    engine.cancel(run)
 
 
 @pytest.mark.parametrize(
@@ -227,10 +242,10 @@ def test_a_sweep_of_two_kinds_survives_its_driver_and_a_killed_task(
     monkeypatch.setenv("REGRESS_CACHE_DIR", str(tmp_path / "cache"))
     p, shas = on_site(project, tmp_path, [50e-6] * 4 + [60e-6] * 5)
     driver = start(p.root, "sweep", "ALL", "--on", "all")
-    until(lambda: list(tmp_path.glob("shared/runs/*/*/*.0/began.json")) or driver.poll(), "the first task")
+    until(lambda: list((tmp_path / SHARED).glob("runs/*/*/*.0/began.json")) or driver.poll(), "the first task")
     driver.kill()
     driver.communicate()
-    (folder,) = tmp_path.glob("shared/runs/*")
+    (folder,) = (tmp_path / SHARED).glob("runs/*")
     run = Run(folder)
     kind, number = next(
         (k, int(path.parent.name[0])) for k in run.plan.tasks for path in folder.glob(f"{k}/*.0/began.json")

@@ -85,9 +85,7 @@ def test_a_quiet_suite_gives_no_false_alarm_and_checks_show_that(project: Callab
     assert last_aa(p, "--machine", "box", "-b", "work") == summary, "it was about more cases, this one among them"
     assert last_aa(p) is None, "on another machine"
     shown = p.regress("check", "HEAD", "--rounds", "2", "--machine", "box").out
-    line = (
-        r"^      A/A \d+ s ago on this machine: 0 false alarms in 2 cases, 0 undecided, smallest confirmable 5\.\d+ % "
-    )
+    line = r"^      A/A \d+ s ago on this machine: 0 false alarms in 2 cases, 0 undecided, smallest detectable regression 5\."
     assert re.search(line, shown, re.MULTILINE)
     assert p.git("status", "--porcelain") == ""
 

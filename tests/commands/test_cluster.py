@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -19,12 +20,14 @@ from regress.cluster.plan import Plan, Task
 from regress.cluster.runs import End, Run
 from regress.commands.away import there
 from regress.commands.sweep.choosing import Asked, Chosen, choose
-from regress.commands.sweep.cluster import On, _key, _on
+from regress.commands.sweep.cluster import _taken_up
+from regress.commands.sweep.planning import On, key_of, on_kinds
 from regress.history import Store
 from regress.history.kept import write
 from regress.model import Kind
 from regress.run.execute import Watcher
 from regress.session import Request
+from tests.cluster.test_following import Told
 from tests.commands.test_check import document
 from tests.conftest import Project, Result, inside, start
 from tests.history.samples import BOX, ENV, benchmark, taken
@@ -218,6 +221,14 @@ def test_two_kinds_are_too_many_for_one_command(project: Callable[..., Project])
     assert (result.code, "the kinds are: h100, a100" in result.err) == (2, True)
 
 
+@pytest.mark.parametrize("words", [("--on", "h100", "--bisect"), ("--no-wait",)])
+def test_what_a_sweep_cannot_do_it_does_not_leave_out_in_silence(
+    project: Callable[..., Project], words: Sequence[str]
+) -> None:
+    result = inside(project(), "sweep", *words)
+    assert (result.code, words[-1] in result.err) == (2, True), result.err
+
+
 def test_without_a_cluster_the_kinds_are_what_lacks(project: Callable[..., Project]) -> None:
     result = project().regress("check", "HEAD~1", "--on", "h100")
     assert (result.code, "the configuration has no kinds" in result.err) == (2, True), result.err
@@ -229,8 +240,8 @@ def test_two_clones_with_one_results_dir_follow_one_run(project: Callable[..., P
     p.commit({"asv.conf.json": json.dumps({**config, "results_dir": str(tmp_path / "results")})})
     p.git("clone", "-q", ".", str(tmp_path / "clone"))
     roots = (p.root, tmp_path / "clone")
-    keys = [_key(_on(Request(root), "h100"), Asked(("ALL",))) for root in roots]
-    assert keys[0] == keys[1] != _key(_on(Request(p.root, patterns=("work",)), "h100"), Asked(("ALL",)))
+    keys = [key_of(on_kinds(Request(root), "h100"), Asked(("ALL",))) for root in roots]
+    assert keys[0] == keys[1] != key_of(on_kinds(Request(p.root, patterns=("work",)), "h100"), Asked(("ALL",)))
 
 
 class Instant:
@@ -289,10 +300,10 @@ def instantly(project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch) 
         return plans[-1], choose(on.session, asked, ())
 
     def sweep(how: str = "") -> Result:
-        monkeypatch.setattr("regress.commands.sweep.cluster.engine_of", lambda _: Instant(times, how))
+        monkeypatch.setattr("regress.commands.sweep.planning.engine_of", lambda _: Instant(times, how))
         return inside(p, "sweep", "ALL", "--on", "h100", "--format", "json")
 
-    monkeypatch.setattr("regress.commands.sweep.cluster._plan", planned)
+    monkeypatch.setattr("regress.commands.sweep.cluster.plan_of", planned)
     monkeypatch.setattr("regress.commands.sweep.cluster.publish", lambda *_: None)
     monkeypatch.setattr("regress.commands.sweep.following.POLL_S", (0.0, 0.0))
     return sweep
@@ -343,10 +354,37 @@ def test_what_a_driver_reports_at_ctrl_c_is_not_new_to_the_next_one(
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("regress.commands.sweep.following._Following._tell", interrupt)
+        patched.setattr("regress.commands.sweep.following.Progress.tell", interrupt)
         first = instantly()
     assert (first.code, fresh(first)) == (130, [True])
     assert fresh(instantly()) == [False]
+
+
+def test_of_two_drivers_that_come_at_once_one_plans(
+    project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    p, (sha,) = local(project, [50e-6])
+    on, asked, watchers = on_kinds(Request(p.root), "h100"), Asked(("ALL",)), (Told(), Told())
+    runs, planned = list[Run | None](), list[str]()
+
+    def take_up(watcher: Told) -> None:
+        runs.append(_taken_up(on, asked, "key", watcher)[0])
+
+    second = threading.Thread(target=take_up, args=(watchers[1],))
+
+    def plan(on: On, asked: Asked, key: str, watcher: Watcher) -> tuple[Plan, Chosen]:
+        planned.append(key)
+        second.start()
+        while not watchers[1].notes:
+            time.sleep(0.01)
+        return Plan(key, "", sha, "asv.conf.json", {"h100": (Task(0, (sha,), sha),)}), choose(on.session, asked, ())
+
+    monkeypatch.setattr("regress.commands.sweep.cluster.plan_of", plan)
+    take_up(watchers[0])
+    second.join()
+    names = {run.name for run in runs if run is not None}
+    assert (len(runs), len(names), planned) == (2, 1, ["key"])
+    assert watchers[1].notes == ["another driver plans this sweep; waiting until it has", f"{names.pop()} is resumed"]
 
 
 def one_each(lacking: Sequence[str], anchor: str, *_: object) -> list[Task]:
@@ -357,9 +395,9 @@ def one_each(lacking: Sequence[str], anchor: str, *_: object) -> list[Task]:
 def test_what_is_more_than_one_run_has_is_for_the_next(
     project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("regress.commands.sweep.cluster.MOST_TASKS", 1)
+    monkeypatch.setattr("regress.commands.sweep.planning.MOST_TASKS", 1)
     p, shas = local(project, [50e-6] * 4, h100=KIND)
-    monkeypatch.setattr("regress.commands.sweep.cluster.tasks_of", one_each)
+    monkeypatch.setattr("regress.commands.sweep.planning.tasks_of", one_each)
     left, nothing = (inside(p, "sweep", "ALL", "--on", "h100", "--format", "json") for _ in range(2))
     said = [
         [warning for warning in document(result)["warnings"] if "than one run has" in warning]

@@ -305,7 +305,7 @@ def test_sessions_apart_claim_nothing_and_the_command_that_tells_is_named(projec
     assert result.code == 4, result.out
     assert "each side was measured in one session, not in the same: sessions may differ for other reasons" in result.out
     assert f"check regress check {short(p, 'HEAD~1')} {short(p, 'HEAD')} -b b.cudatime_work" in result.out
-    assert "could detect" not in result.out
+    assert "smallest detectable" not in result.out
     shutil.rmtree(p.root / "history")
     assert p.regress("sweep", "ALL", "-q").code == 0
     assert p.regress("compare", "HEAD~1", "HEAD").code == 1

@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 import pytest
 
-from regress.compare import judge
+from regress.compare import testing
 from regress.model import Verdict
 from tests.compare.rounds import one, rounds
 from tests.simulator import Noise, rates
@@ -27,7 +27,7 @@ def test_a_shift_of_modes_is_not_claimed(base: int, head: int, verdict: Verdict)
     assert comparison.verdict is Verdict.UNDECIDED
     said = f"the upper one in {base} of 8 rounds on the base, {head} of 8 on the head"
     assert comparison.reasons == (f"bimodal: two levels 13 % apart, {said}",)
-    with patch.object(judge, "two_modes", lambda *_: None):
+    with patch.object(testing, "two_modes", lambda *_: None):
         assert one(*sides).verdict is verdict, "or there would have been nothing to forbid"
 
 
@@ -60,7 +60,7 @@ def test_levels_that_differ_by_less_than_counts_are_not_told() -> None:
 def test_fewer_false_claims_and_no_less_power() -> None:
     modes = Noise(modes=(1.0, 1.13))
     verdicts, _ = rates(1.0, 200, modes, seed=2, fixed=10)
-    with patch.object(judge, "two_modes", lambda *_: None):
+    with patch.object(testing, "two_modes", lambda *_: None):
         before, _ = rates(1.0, 200, modes, seed=2, fixed=10)
     assert sum(before[claim] for claim in CLAIMS) >= 8
     assert sum(verdicts[claim] for claim in CLAIMS) <= 2

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from regress.compare import compare
-from regress.model import Round, Verdict, direction_of
+from regress.model import NEGATIVE, Round, Verdict, direction_of
 
 from .rounds import SETTINGS, benchmark, one, rounds, scaled, tracked
 
@@ -95,7 +95,6 @@ def test_zeros_have_no_ratio(base: list[float], head: list[float], verdict: Verd
     [
         (math.nan, Verdict.SKIPPED, "NaN value in 5 of 5 rounds"),
         (math.inf, Verdict.FAILED, "infinite value in 5 of 5 rounds"),
-        (-1.0, Verdict.FAILED, "negative value in 5 of 5 rounds"),
     ],
 )
 def test_values_that_are_none(bad: float, verdict: Verdict, message: str) -> None:
@@ -110,6 +109,29 @@ def test_values_that_are_none(bad: float, verdict: Verdict, message: str) -> Non
     assert some.head is not None
     assert some.head.n == 4
     assert some.reasons == (message.replace("in 5 of", "in 1 of") + " on the head",)
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_negative_values_are_numbers_without_a_ratio(exact: bool) -> None:
+    """A log-likelihood or a score below zero is no failure; nothing is claimed of how far it moved."""
+
+    def side(value: float) -> list[Round]:
+        return tracked([value] * 5 if exact else [value - 0.1 * at for at in range(5)], "score", exact=exact)
+
+    for base, head in ((-1.0, -2.0), (1.0, -2.0), (-2.0, 1.0), (0.0, -2.0)):
+        comparison = one(side(base), side(head))
+        assert (comparison.verdict, comparison.reasons, comparison.ratio) == (Verdict.INCOMPARABLE, (NEGATIVE,), None)
+        assert comparison.base is not None or exact
+        assert (comparison.base_failure, comparison.head_failure) == (None, None)
+    same = one(tracked([-3.0] * 5, "score", exact=exact), tracked([-3.0] * 5, "score", exact=exact))
+    assert (same.verdict, same.reasons) == (Verdict.UNCHANGED, ("the same negative value",))
+
+
+def test_a_negative_time_is_no_time() -> None:
+    comparison = one(rounds(gpu_time=[1e-3] * 5), rounds(gpu_time=[-1e-3] * 5))
+    assert comparison.verdict is Verdict.FAILED
+    assert comparison.head_failure is not None
+    assert comparison.head_failure.message == "negative gpu_time in 5 of 5 rounds"
 
 
 def test_too_few_values_are_none() -> None:

@@ -129,13 +129,14 @@ def test_two_processes_make_one_clone(clone: Clone) -> None:
 
 
 def test_ctrl_c_while_cloning_leaves_nothing_half(clone: Clone, tmp_path: Path) -> None:
-    """A git that never comes to an end stands in for a large project."""
+    """A git that never comes to an end stands in for a large project. What it says is more than a pipe holds, so it goes on
+    once somebody reads it: a signal that came earlier would meet a driver that still starts it."""
     begun, ended = tmp_path / "begun", tmp_path / "ended"
     (tmp_path / "bin").mkdir()
     fake = tmp_path / "bin" / "git"
     fake.write_text(
         f'#!/bin/sh\nfor folder; do :; done; mkdir -p "$folder/objects"\ntrap "touch {ended}; exit 1" TERM INT\n'
-        f"touch {begun}\nwhile :; do sleep 0.05; done\n"
+        f"head -c 200000 /dev/zero\ntouch {begun}\nwhile :; do sleep 0.05; done\n"
     )
     fake.chmod(0o755)
     code = (

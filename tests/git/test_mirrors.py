@@ -56,3 +56,17 @@ def test_a_node_keeps_few_worktrees_of_runs_that_are_over(project: Project, tmp_
     published(project, tmp_path / "shared")
     trees = [checkout(tmp_path / "shared" / "repository.git", sha, tmp_path / "scratch")[1] for sha in shas]
     assert [tree.is_dir() for tree in trees] == [False] * 2 + [True] * TREES
+
+
+def test_a_commit_on_no_branch_is_there_where_it_is_asked_for(project: Project, tmp_path: Path) -> None:
+    project.commit("one")
+    lost = project.commit("rebased away")
+    project.git("reset", "-q", "--hard", "HEAD~1")
+    head, mirror = project.git("rev-parse", "HEAD"), tmp_path / "shared" / "repository.git"
+    publish(project.open(), head, mirror, "key", [head, lost])
+    repository, _ = checkout(mirror, head, tmp_path / "scratch")
+    assert repository.resolve(lost).subject == "rebased away"
+    assert project.git("--git-dir", str(mirror), "for-each-ref", "--format=%(refname)", "refs/regress").split() == [
+        "refs/regress/key",
+        f"refs/regress/key-{lost}",
+    ]

@@ -38,7 +38,7 @@ def test_a_bare_repository_has_commits_and_no_changes(project: Project, tmp_path
         assert (bare.root, bare.is_bare, bare.changed_files()) == (tmp_path / "bare.git", True, [])
     assert bare.resolve("HEAD").sha == sha
     assert not open_repository(project.root).is_bare
-    assert (bare.worktree(bare.resolve("HEAD"), tmp_path / "trees") / ".git").exists()
+    assert (bare.worktrees.get(bare.resolve("HEAD"), tmp_path / "trees") / ".git").exists()
 
 
 def test_a_repository_of_another_user_is_refused_with_the_command_that_allows_it(
@@ -78,7 +78,7 @@ def test_variables_of_a_hook_do_not_lead_elsewhere(
     repository = project.open()
     head = repository.resolve("HEAD")
     assert head.subject == "one"
-    repository.worktree(head, trees)
+    repository.worktrees.get(head, trees)
     assert not repository.is_dirty()
 
 

@@ -62,14 +62,14 @@ def test_g2_every_way_to_name_a_commit(project: Project) -> None:
 
 def test_tags_of_both_kinds_by_their_commits(project: Project) -> None:
     assert project.commit("first")
-    assert project.open().releases() == {}
+    assert project.open().releases.all() == {}
     project.git("tag", "v1")
     project.git("tag", "-a", "-m", "annotated", "release/ü")
     for name in ("v1\u2028x", "v1\u0085y"):
         project.git("tag", name)
     first, second = project.git("rev-parse", "HEAD"), project.commit("second")
     project.git("tag", "v2")
-    assert project.open().releases() == {first: ("release/ü", "v1", "v1\u0085y", "v1\u2028x"), second: ("v2",)}
+    assert project.open().releases.all() == {first: ("release/ü", "v1", "v1\u0085y", "v1\u2028x"), second: ("v2",)}
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_tags_of_both_kinds_by_their_commits(project: Project) -> None:
 def test_a_version_is_a_release(project: Project, name: str) -> None:
     first = project.commit("first")
     project.git("tag", name)
-    assert open_repository(project.root, Settings().release_tags).releases() == {first: (name,)}
+    assert open_repository(project.root, Settings().release_tags).releases.all() == {first: (name,)}
 
 
 @pytest.mark.parametrize("name", ["ciflow/inductor/12345", "viable/strict/1762", "nightly", "nightly-2026-03-03", "v"])
@@ -89,7 +89,7 @@ def test_what_a_service_marks_commits_with_is_no_release(project: Project, name:
     second = project.commit("second")
     project.git("tag", f"{name}x")
     repository = open_repository(project.root, Settings().release_tags)
-    assert list(repository.releases().values()) == [("v1",)]
+    assert list(repository.releases.all().values()) == [("v1",)]
     assert repository.last_release(project.commit("third")) == "v1"
     assert repository.last_release(second) == "v1"
 
@@ -109,13 +109,13 @@ def test_a_release_of_a_branch_of_its_own_stands_where_that_left(project: Projec
     repository = project.open()
     line = repository.commits("HEAD")
     merged = project.git("rev-parse", "v1.0")
-    assert repository.releases_in(line)[first] == ("v0.9",)
-    assert repository.releases_in(line)[merged] == ("v1.0", "v1.0.1"), "what was merged is in the line"
+    assert repository.releases.of(line)[first] == ("v0.9",)
+    assert repository.releases.of(line)[merged] == ("v1.0", "v1.0.1"), "what was merged is in the line"
     before = [commit for commit in line if commit.sha in (first, second, third)]
     stand = {first: ("v0.9",), second: ("v1.0rc1", "v1.0", "v1.0.1")}
-    assert repository.releases_in(before) == {**stand, third: ("v2.0",)}
-    assert repository.releases_in(before[:-1]) == {first: ("v0.9",)}, "what came later is none of its releases"
-    assert repository.releases_in(()) == {}
+    assert repository.releases.of(before) == {**stand, third: ("v2.0",)}
+    assert repository.releases.of(before[:-1]) == {first: ("v0.9",)}, "what came later is none of its releases"
+    assert repository.releases.of(()) == {}
 
 
 def test_the_last_release_is_the_nearest_of_the_ancestors(project: Project) -> None:

@@ -20,13 +20,13 @@ ROOT = Path(__file__).parents[2]
 def test_a_worktree_is_made_once_and_kept_with_what_was_built_in_it(project: Project, trees: Path) -> None:
     first = project.commit("one", code="1")
     project.commit("two", code="2")
-    tree = project.open().worktree(project.open().resolve(first), trees)
+    tree = project.open().worktrees.get(project.open().resolve(first), trees)
     assert tree.parent.parent == trees
     assert tree.name == first
     assert (tree / "code.py").read_text() == "1"
     (tree / "built.so").write_text("x")
     repository = project.open()
-    assert repository.worktree(repository.resolve(first), trees) == tree
+    assert repository.worktrees.get(repository.resolve(first), trees) == tree
     assert (tree / "built.so").exists()
     assert (project.root / "code.py").read_text() == "2"
     assert project.git("branch", "--list") == "* main"
@@ -69,11 +69,11 @@ def test_a_broken_worktree_is_made_again(project: Project, trees: Path, damage: 
     sha = project.commit("one", code="1")
     repository = project.open()
     commit = repository.resolve(sha)
-    tree = repository.worktree(commit, trees)
+    tree = repository.worktrees.get(commit, trees)
     (tree / "built.so").write_text("x")
     assert callable(damage)
     damage(tree)
-    assert repository.worktree(commit, trees) == tree
+    assert repository.worktrees.get(commit, trees) == tree
     assert (tree / "code.py").read_text() == "1"
     assert not (tree / "built.so").exists()
     assert project.git("-C", str(tree), "rev-parse", "HEAD") == sha
@@ -84,10 +84,10 @@ def test_a_worktree_inside_the_repository_is_not_taken_for_it(project: Project) 
     project.commit("one", code="1")
     repository = project.open()
     head = repository.resolve("HEAD")
-    tree = repository.worktree(head, project.root / "cache")
+    tree = repository.worktrees.get(head, project.root / "cache")
     (tree / ".git").unlink()  # from here git finds the repository around it, at the same commit and unchanged
     (tree / "code.py").unlink()
-    assert (repository.worktree(head, project.root / "cache") / "code.py").exists()
+    assert (repository.worktrees.get(head, project.root / "cache") / "code.py").exists()
 
 
 def test_a_worktree_that_is_never_clean_is_still_reused(project: Project, trees: Path) -> None:
@@ -99,11 +99,11 @@ def test_a_worktree_that_is_never_clean_is_still_reused(project: Project, trees:
     project.git("commit", "-q", "-m", "two")
     repository = project.open()
     head = repository.resolve("HEAD")
-    tree = repository.worktree(head, trees)
+    tree = repository.worktrees.get(head, trees)
     os.utime(tree / "dos.txt")
-    kept = repository.worktree(head, trees)
+    kept = repository.worktrees.get(head, trees)
     (kept / "built.so").write_text("x")
-    assert (repository.worktree(head, trees) / "built.so").exists()
+    assert (repository.worktrees.get(head, trees) / "built.so").exists()
 
 
 def test_processes_that_ask_at_once_get_the_same_worktree(project: Project, trees: Path, tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_processes_that_ask_at_once_get_the_same_worktree(project: Project, tree
         "make = Worktrees._make\n"
         f"Worktrees._make = lambda *a: (open({str(made)!r}, 'a').write('x'), make(*a))[1]\n"
         f"r = git.open_repository(Path({str(project.root)!r}))\n"
-        f"print(r.worktree(r.resolve('HEAD'), Path({str(trees)!r}))); sys.stdout.flush(); sys.stdin.read()\n"
+        f"print(r.worktrees.get(r.resolve('HEAD'), Path({str(trees)!r}))); sys.stdout.flush(); sys.stdin.read()\n"
     )
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", code]
@@ -140,16 +140,16 @@ def test_a_worktree_in_use_is_neither_made_again_nor_removed(
     project.commit("one", code="1")
     repository = project.open()
     commit = repository.resolve("HEAD")
-    open_repository(project.root).worktree(commit, trees)
+    open_repository(project.root).worktrees.get(commit, trees)
     user = open_repository(project.root)
-    tree = user.worktree(commit, trees)  # reused, not made
+    tree = user.worktrees.get(commit, trees)  # reused, not made
     (tree / "code.py").write_text("changed")
     with pytest.raises(RegressError, match="in use and was changed"):
-        repository.worktree(commit, trees)
+        repository.worktrees.get(commit, trees)
     assert (tree / "code.py").read_text() == "changed"
-    assert repository.trim_worktrees(trees, 0) == []
+    assert repository.worktrees.trim(trees, 0) == []
     del user  # as when its process ends
-    assert repository.worktree(commit, trees) == tree
+    assert repository.worktrees.get(commit, trees) == tree
     assert (tree / "code.py").read_text() == "1"
 
 
@@ -163,30 +163,30 @@ def test_a_maker_that_was_interrupted_leaves_nothing(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    (repository.worktree(commit, trees) / "code.py").write_text("changed")
+    (repository.worktrees.get(commit, trees) / "code.py").write_text("changed")
     with monkeypatch.context() as patched:
         patched.setattr("regress.git.worktrees.Worktrees.lacking", interrupt)
         with pytest.raises(KeyboardInterrupt):
-            repository.worktree(commit, trees)
+            repository.worktrees.get(commit, trees)
     assert not list(trees.glob(f"*/{commit.sha}"))
     assert project.git("worktree", "list").count("\n") == 0
     with next(trees.glob(f"*/{commit.sha}.lock")).open("rb") as lock:
         assert lock.read() == b""
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    assert (repository.worktree(commit, trees) / "code.py").exists()
+    assert (repository.worktrees.get(commit, trees) / "code.py").exists()
 
 
 def test_worktrees_are_removed_but_for_those_to_keep(project: Project, trees: Path) -> None:
     shas = [project.commit(subject) for subject in ("one", "two", "three")]
     repository = project.open()
-    made = [repository.worktree(repository.resolve(sha), trees) for sha in shas]
-    repository.worktree(repository.resolve(shas[1]), trees)
-    assert repository.trim_worktrees(trees, 1) == [], "all are in use here"
-    repository.release_worktrees()
-    assert sorted(repository.trim_worktrees(trees, 1)) == sorted([made[0], made[2]])
+    made = [repository.worktrees.get(repository.resolve(sha), trees) for sha in shas]
+    repository.worktrees.get(repository.resolve(shas[1]), trees)
+    assert repository.worktrees.trim(trees, 1) == [], "all are in use here"
+    repository.worktrees.release()
+    assert sorted(repository.worktrees.trim(trees, 1)) == sorted([made[0], made[2]])
     assert [path.exists() for path in made] == [False, True, False]
     assert project.git("worktree", "list").count(str(trees)) == 1
-    assert repository.worktree(repository.resolve(shas[0]), trees).is_dir()
+    assert repository.worktrees.get(repository.resolve(shas[0]), trees).is_dir()
 
 
 def test_worktrees_of_the_user_are_left_alone(project: Project, trees: Path, tmp_path: Path) -> None:
@@ -194,9 +194,9 @@ def test_worktrees_of_the_user_are_left_alone(project: Project, trees: Path, tmp
     project.git("worktree", "add", "-q", "-b", "away", "../away")
     (tmp_path / "away").rename(tmp_path / "unmounted")
     repository = project.open()
-    repository.worktree(repository.resolve("HEAD"), trees)
-    repository.release_worktrees()
-    repository.trim_worktrees(trees, 0)
+    repository.worktrees.get(repository.resolve("HEAD"), trees)
+    repository.worktrees.release()
+    repository.worktrees.trim(trees, 0)
     (tmp_path / "unmounted").rename(tmp_path / "away")
     assert project.git("-C", "../away", "rev-parse", "--abbrev-ref", "HEAD") == "away"
 
@@ -207,7 +207,7 @@ def test_a_worktree_can_be_made_from_a_linked_worktree(project: Project, trees: 
     repository = open_repository(tmp_path / "linked")
     assert repository.common_dir == project.root / ".git"
     assert repository.git_dir != repository.common_dir
-    assert (repository.worktree(repository.resolve("linked"), trees) / "code.py").read_text() == "1"
+    assert (repository.worktrees.get(repository.resolve("linked"), trees) / "code.py").read_text() == "1"
 
 
 def test_a_folder_that_cannot_be_made_is_named(project: Project, tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ def test_a_folder_that_cannot_be_made_is_named(project: Project, tmp_path: Path)
     (tmp_path / "file").write_text("")
     repository = project.open()
     with pytest.raises(RegressError, match="cannot make") as caught:
-        repository.worktree(repository.resolve("HEAD"), tmp_path / "file" / "trees")
+        repository.worktrees.get(repository.resolve("HEAD"), tmp_path / "file" / "trees")
     assert "cache_dir" in caught.value.fix
 
 
@@ -229,7 +229,7 @@ def test_g10_hooks_do_not_run(project: Project, trees: Path, tmp_path: Path) -> 
     assert (tmp_path / "ran").exists()  # it works
     (tmp_path / "ran").unlink()
     repository = project.open()
-    repository.worktree(repository.resolve("HEAD"), trees)
+    repository.worktrees.get(repository.resolve("HEAD"), trees)
     assert not (tmp_path / "ran").exists()
 
 
@@ -238,7 +238,7 @@ def test_g10_ignored_files_of_the_working_tree_are_not_copied(project: Project, 
     project.commit("one")
     (project.root / "big.so").write_text("x")
     repository = project.open()
-    assert not (repository.worktree(repository.resolve("HEAD"), trees) / "big.so").exists()
+    assert not (repository.worktrees.get(repository.resolve("HEAD"), trees) / "big.so").exists()
 
 
 POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 5\n"
@@ -251,13 +251,13 @@ def test_g10_lfs_pointers_are_refused_with_the_command_that_fetches(project: Pro
     sha = project.commit("one", pointer=POINTER)  # a pointer.py is just a text that looks like one
     repository = project.open()
     with pytest.raises(RegressError, match="Git LFS") as caught:
-        repository.worktree(repository.resolve("HEAD"), trees)
+        repository.worktrees.get(repository.resolve("HEAD"), trees)
     assert caught.value.why.startswith("data.bin ")
     assert caught.value.fix == f"git lfs install && git lfs fetch origin {sha}"
     assert not list(trees.glob(f"*/{sha}"))
     project.git("rm", "-q", "-f", "data.bin")
     project.commit("two")
-    assert (repository.worktree(repository.resolve("HEAD"), trees) / "pointer.py").exists()
+    assert (repository.worktrees.get(repository.resolve("HEAD"), trees) / "pointer.py").exists()
 
 
 def test_g10_a_pointer_that_does_not_matter_is_left_and_told(project: Project, trees: Path) -> None:
@@ -265,10 +265,10 @@ def test_g10_a_pointer_that_does_not_matter_is_left_and_told(project: Project, t
     (project.root / "data.bin").write_text(POINTER)
     project.commit("one")
     repository = project.open()
-    tree = repository.worktree(repository.resolve("HEAD"), trees, lambda tree, name: name != "data.bin")
-    assert repository.lacking(tree) == ["data.bin"]
+    tree = repository.worktrees.get(repository.resolve("HEAD"), trees, lambda tree, name: name != "data.bin")
+    assert repository.worktrees.lacking(tree) == ["data.bin"]
     with pytest.raises(RegressError, match="Git LFS"):  # who needs it is not handed a tree without it
-        repository.worktree(repository.resolve("HEAD"), trees)
+        repository.worktrees.get(repository.resolve("HEAD"), trees)
 
 
 def test_g10_an_lfs_filter_that_fails_is_told_as_such(project: Project, trees: Path) -> None:
@@ -279,7 +279,7 @@ def test_g10_an_lfs_filter_that_fails_is_told_as_such(project: Project, trees: P
     project.git("config", "filter.lfs.required", "true")
     repository = project.open()
     with pytest.raises(RegressError, match="Git LFS"):
-        repository.worktree(repository.resolve("HEAD"), trees)
+        repository.worktrees.get(repository.resolve("HEAD"), trees)
 
 
 # -- submodules ----------------------------------------------------------------------------------------------------------
@@ -300,15 +300,15 @@ def with_module(project: Project, tmp_path: Path) -> Project:
 def test_g7_a_submodule_comes_from_the_users_copy_without_a_network(with_module: Project, trees: Path) -> None:
     repository = with_module.open()
     config = (with_module.root / ".git" / "config").read_bytes()
-    before = repository.worktree(repository.resolve("HEAD~1"), trees)
-    after = repository.worktree(repository.resolve("HEAD"), trees)
+    before = repository.worktrees.get(repository.resolve("HEAD~1"), trees)
+    after = repository.worktrees.get(repository.resolve("HEAD"), trees)
     assert not (before / "third").exists()
     assert (after / "third" / "lib" / "lib.py").read_text() == "1"
     assert (with_module.root / ".git" / "config").read_bytes() == config
     (after / "third" / "lib" / "built.so").write_text("x")
-    assert (repository.worktree(repository.resolve("HEAD"), trees) / "third" / "lib" / "built.so").exists()
-    repository.release_worktrees()
-    assert len(repository.trim_worktrees(trees, 0)) == 2
+    assert (repository.worktrees.get(repository.resolve("HEAD"), trees) / "third" / "lib" / "built.so").exists()
+    repository.worktrees.release()
+    assert len(repository.worktrees.trim(trees, 0)) == 2
     assert with_module.git("worktree", "list").count("\n") == 0
 
 
@@ -321,7 +321,7 @@ def test_g7_lfs_pointers_in_a_submodule_are_refused_too(project: Project, trees:
     sha = project.commit("two")
     repository = project.open()
     with pytest.raises(RegressError, match="Git LFS") as caught:
-        repository.worktree(repository.resolve("HEAD"), trees)
+        repository.worktrees.get(repository.resolve("HEAD"), trees)
     assert caught.value.why.startswith("third/lib/data.bin is a Git LFS pointer")
     assert caught.value.fix == "git lfs install && git -C third/lib lfs fetch --all"
     assert not list(trees.glob(f"*/{sha}"))
@@ -331,7 +331,7 @@ def test_g7_a_submodule_that_cannot_be_had_is_an_error(with_module: Project, tre
     subprocess.run(["rm", "-rf", str(with_module.root / ".git" / "modules")], check=True)
     repository = with_module.open()
     with pytest.raises(RegressError, match="cannot check out the submodules") as caught:
-        repository.worktree(repository.resolve("HEAD"), trees)
+        repository.worktrees.get(repository.resolve("HEAD"), trees)
     assert "origin" in caught.value.why
     assert not any(path.is_dir() for path in trees.glob("*/*"))
 
@@ -343,8 +343,8 @@ def test_g7_the_other_submodules_are_there_where_one_cannot_be_had(with_module: 
     with_module.commit("three")
     subprocess.run(["rm", "-rf", str(with_module.root / ".git" / "modules" / "third" / "lib")], check=True)
     repository = with_module.open()
-    tree = repository.worktree(repository.resolve("HEAD"), trees, lambda tree, name: name != "third/lib")
-    assert repository.lacking(tree) == ["third/lib"]
+    tree = repository.worktrees.get(repository.resolve("HEAD"), trees, lambda tree, name: name != "third/lib")
+    assert repository.worktrees.lacking(tree) == ["third/lib"]
     assert (tree / "third" / "zdocs" / "page.py").read_text() == "1"
 
 
@@ -358,7 +358,7 @@ def test_g7_a_copy_that_is_too_old_is_followed_by_the_origin(with_module: Projec
     with_module.git("commit", "-q", "-m", "three")
     with_module.git("config", "--global", "protocol.file.allow", "always")
     repository = with_module.open()
-    tree = repository.worktree(repository.resolve("HEAD"), trees)
+    tree = repository.worktrees.get(repository.resolve("HEAD"), trees)
     assert (tree / "third" / "lib" / "lib.py").read_text() == "2"
 
 
@@ -366,8 +366,8 @@ def test_two_nodes_with_disks_of_their_own_at_one_path_leave_each_other_alone(pr
     shas = [project.commit(subject) for subject in ("one", "two")]
     disks = [trees.with_name("first"), trees.with_name("second")]
     for disk, sha in zip(disks, shas, strict=True):
-        tree = project.open().worktree(project.open().resolve(sha), trees)
-        project.open().worktree(project.open().resolve(shas[0]), trees)
+        tree = project.open().worktrees.get(project.open().resolve(sha), trees)
+        project.open().worktrees.get(project.open().resolve(shas[0]), trees)
         trees.rename(disk)  # the other node does not see it
     for disk, sha in zip(disks, shas, strict=True):
         disk.rename(trees)
@@ -375,7 +375,7 @@ def test_two_nodes_with_disks_of_their_own_at_one_path_leave_each_other_alone(pr
         assert project.git("-C", str(tree), "status", "--porcelain") == ""
         assert project.git("-C", str(tree), "rev-parse", "HEAD") == sha
         (tree / "built.so").write_text("x")
-        assert project.open().worktree(project.open().resolve(sha), trees) == tree
+        assert project.open().worktrees.get(project.open().resolve(sha), trees) == tree
         assert (tree / "built.so").exists(), "it is reused"
         trees.rename(disk)
 
@@ -387,13 +387,13 @@ def test_the_worktrees_that_were_used_last_are_kept(project: Project, trees: Pat
     repository = project.open()
     commits = [repository.resolve(project.commit(str(number))) for number in range(4)]
     for age, commit in enumerate([commits[0], commits[1], commits[2], commits[0], commits[3]]):
-        tree = repository.worktree(commit, trees)
+        tree = repository.worktrees.get(commit, trees)
         os.utime(tree.with_name(tree.name + ".lock"), (age, age))
     other = project.open()
-    other.worktree(commits[1], trees)
+    other.worktrees.get(commits[1], trees)
     os.utime(tree.with_name(f"{commits[1].sha}.lock"), (0, 0))
-    repository.release_worktrees()
-    assert repository.trim_worktrees(trees, 2) == [tree.with_name(commits[2].sha)], "another process is in the oldest"
+    repository.worktrees.release()
+    assert repository.worktrees.trim(trees, 2) == [tree.with_name(commits[2].sha)], "another process is in the oldest"
     assert sorted(path.name for path in tree.parent.iterdir() if path.is_dir()) == sorted(
         commits[index].sha for index in (0, 1, 3)
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from regress.history import Store
-from regress.model import SYNCHRONIZES, Commit, Machine, Measured, Side
+from regress.model import NEGATIVE, SYNCHRONIZES, Commit, Machine, Measured, Side
 from regress.report.html.badge import badge
 from regress.report.html.feed import feed
 from regress.session import Request, Session
@@ -42,6 +42,18 @@ def test_what_is_said_to_have_changed_since_is_what_was_measured(tmp_path: Path)
     assert row.since == pytest.approx(275 / 277, rel=1e-4)
     assert (row.doubt, row.off, row.status) == ("", (), "tentative")
     assert [(level.first, level.last) for level in row.levels] == [(0, 1), (2, 21), (22, 22)]
+
+
+def test_a_negative_value_is_shown_and_is_no_failure(tmp_path: Path) -> None:
+    below, above = noisy((20, -5.0)), noisy((20, 5.0))
+    made = Made(tmp_path / "p", 20, {"better": {"": "lower"}})
+    lines = {"x.track_a": below, "x.track_b": [*above[:12], *below[12:]], "x.track_c": [*below[:4], *above[4:]]}
+    index = made.record(lines, unit="score").index()
+    assert [(row.status, row.why) for row in index.rows] == [*[("undecided", NEGATIVE)] * 2, ("unchanged", "")]
+    assert [row.latest for row in index.rows] == [below[-1], below[-1], above[-1]]
+    assert [row.since for row in index.rows[:2]] == [None, None]
+    assert (index.broken, index.open) == ((), ())
+    assert [level.against for level in index.rows[0].levels] == [""]
 
 
 def test_a_value_far_off_its_level_claims_nothing(tmp_path: Path) -> None:

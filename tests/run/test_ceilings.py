@@ -14,13 +14,12 @@ import pytest
 from regress.errors import NothingMeasured
 from regress.measure.wire import HARNESS_VERSION, Ceilings
 from regress.model import Commit, Failure, Settings, Side
-from regress.run import ceilings
+from regress.run import ceilings, questions
 from regress.run.ceilings import FILE, ceilings_of, known
 from regress.run.environments import Prepared
 from regress.run.processes import Processes
 from regress.run.ship import ship
 from regress.run.starting import Starter
-from regress.run.visits import Visits
 
 CARD = {"gpu_uuid": "GPU-1", "driver": "580.1"}
 FOUND = Ceilings(2.8e12, {"float32": 5.1e13, "bfloat16": 7.8e14})
@@ -139,10 +138,12 @@ def test_a_worker_is_asked_and_one_that_dies_is_a_reason(tmp_path: Path) -> None
         if code:
             worker = start.parent / "_regress_measure" / "ceilings.py"
             worker.write_text(code)
-        visits = Visits(Processes(Starter(suite, start, Settings(device="fake"))))
+        processes = Processes(Starter(suite, start, Settings(device="fake")))
         try:
-            limits = visits.ceilings(Prepared(side, tmp_path, sys.executable, (tmp_path,), dict(os.environ)))
+            limits = questions.ceilings(
+                processes, Prepared(side, tmp_path, sys.executable, (tmp_path,), dict(os.environ))
+            )
         finally:
-            visits.close()
+            processes.close()
         assert limits.failure is not None
         assert said in limits.failure.message

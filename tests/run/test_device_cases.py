@@ -444,7 +444,7 @@ def track_later():
     return 1
 """
     )
-    import regress.run.groups as module
+    import regress.run.replies as module
 
     before = module.GRACE_S
     module.GRACE_S = 0.3

@@ -15,7 +15,7 @@ import pytest
 
 from regress.errors import NothingMeasured
 from regress.model import Batch, Case, Commit, Failure, Round, Settings, Side
-from regress.run import groups
+from regress.run import replies
 from regress.run.environments import Prepared
 from regress.run.execute import Job, JobResult, execute
 from regress.run.plan import FixedRounds, Selection
@@ -203,7 +203,7 @@ time_hang.timeout = 0.5
 def track_after(): return 1
 """
     )
-    import regress.run.groups as module
+    import regress.run.replies as module
 
     before = module.GRACE_S
     module.GRACE_S = 0.5
@@ -344,7 +344,7 @@ def track_other(): return 5
 def test_a_hang_in_native_code_that_holds_the_interpreter_is_ended(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, process: str
 ) -> None:
-    monkeypatch.setattr(groups, "GRACE_S", 0.5)
+    monkeypatch.setattr(replies, "GRACE_S", 0.5)
     bench.write(
         """
 import ctypes

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from regress.model import Against, Protocol, Round
-from regress.run import groups, plan, processes
+from regress.run import plan, processes, replies
 from regress.run.groups import _difference, _in_order, _Windows
 from tests.run.test_execute import Bench, failures, good
 
@@ -145,7 +145,7 @@ def time_other(): device.host(100e-6)
 def test_a_side_that_hangs_ends_with_its_time_and_the_next_case_goes_on(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(groups, "GRACE_S", 0.3)
+    monkeypatch.setattr(replies, "GRACE_S", 0.3)
     bench.write(
         """
 import time, regress_scripted as device

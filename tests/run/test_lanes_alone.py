@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from regress.run import groups
+from regress.run import replies
 from regress.run.execute import JobResult
 from tests.run.test_execute import Bench, alive, failures, good
 from tests.run.test_lanes import FIRST, GPUS, NAMES, SECOND, SUITE, WORK, on
@@ -136,7 +136,7 @@ SECOND_ROUND = 3
 
 @pytest.mark.parametrize("how", ["os.kill(os.getpid(), signal.SIGKILL)", "time.sleep(600)"])
 def test_what_ends_while_it_is_alone_holds_nobody_up(bench: Bench, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
-    monkeypatch.setattr(groups, "GRACE_S", 0.2)
+    monkeypatch.setattr(replies, "GRACE_S", 0.2)
     ends = HERE[0]
     write(
         bench,

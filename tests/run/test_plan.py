@@ -5,12 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from regress.measure.wire import Benchmark, Failure, Proposal, Protocol
 from regress.model import SYNCHRONIZES, Batch, Case
-from regress.run import plan
+from regress.run import needs, plan
 from regress.run.job import JobResult
 from regress.run.plan import Selection
 
@@ -133,17 +131,17 @@ def test_affected_is_what_covers_a_changed_file_or_stands_in_one() -> None:
 @pytest.mark.parametrize("value", ["two", -1, True, 1.5, [2]])
 def test_a_number_of_gpus_that_is_none_is_said_and_measured(value: Any) -> None:
     odd = declaring("odd", gpus=value)
-    assert plan.refusal(odd) is None
+    assert needs.refusal(odd) is None
     (said,) = plan.complaints([odd, declaring("good", gpus=1)], Selection())
     assert said == f"odd: the declared gpus {value!r} is not a number of GPUs, so it is measured with one"
     assert plan.complaints([odd], Selection(("other",))) == [], "only what is asked for"
 
 
 def test_more_than_one_gpu_is_refused() -> None:
-    assert plan.refusal(declaring("two", gpus=2)) == Failure(
+    assert needs.refusal(declaring("two", gpus=2)) == Failure(
         "skipped", "needs 2 GPUs: one is used; name more with --gpus"
     )
-    assert plan.refusal(declaring("one")) is None
+    assert needs.refusal(declaring("one")) is None
 
 
 def test_benchmarks_that_declare_no_covers_are_counted_where_it_matters() -> None:
@@ -152,18 +150,6 @@ def test_benchmarks_that_declare_no_covers_are_counted_where_it_matters() -> Non
     (said,) = plan.complaints(suite, Selection(changed=("lib/a.py",)))
     assert said.startswith("2 of 3 benchmarks declare no `covers`")
     assert plan.complaints(suite, Selection(("a",), changed=())) == []
-
-
-def test_sides_alternate_so_that_drift_hits_both() -> None:
-    order = plan.alternate(["base", "head"], 4)
-    assert [side[0] for side, _ in order] == list("bhhbbhhb")
-    assert [index for _, index in order] == [0, 0, 1, 1, 2, 2, 3, 3]
-
-
-@given(st.integers(1, 24).map(lambda half: 2 * half))
-def test_a_linear_drift_cancels_over_an_even_number_of_rounds(rounds: int) -> None:
-    positions = [(position, side) for position, (side, _) in enumerate(plan.alternate(["base", "head"], rounds))]
-    assert sum(position if side == "base" else -position for position, side in positions) == 0
 
 
 def offer(side: str, calls: int, *flags: str, failure: Failure | None = None) -> Proposal:

@@ -10,7 +10,7 @@ import pytest
 from regress.errors import NothingMeasured
 from regress.measure.wire import CALL_MARK, CALLS_SKIPPED
 from regress.model import Case
-from regress.run import visits
+from regress.run import questions
 from regress.run.execute import discover
 from regress.run.profiled import Profiled, profiled
 from regress.traces import chrome
@@ -128,7 +128,7 @@ class Reset:
 
 
 def test_what_a_case_does_to_its_process_is_its_own_failure(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(visits, "RECORD_GRACE_S", 0.5)
+    monkeypatch.setattr(questions, "RECORD_GRACE_S", 0.5)
     bench.write(
         """
 import os, time

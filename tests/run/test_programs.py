@@ -12,6 +12,7 @@ import pytest
 
 from regress.measure.wire import Program, Proposal, Suite, Task
 from regress.model import PROGRAM, Benchmark, Commit, Protocol, Round, Settings, Side
+from regress.run.deadline import ENDLESS
 from regress.run.environments import Prepared
 from regress.run.plan import unimportable
 from regress.run.programs import Programs
@@ -52,9 +53,7 @@ class Head:
             for benchmark in benchmarks.values()
         ]
         runs = self.programs.apart(tasks, benchmarks)
-        return [
-            reply for run in runs for _, reply in self.programs.visit(self.starter, self.side, run, lambda left: left)
-        ]
+        return [reply for run in runs for _, reply in self.programs.visit(self.starter, self.side, run, ENDLESS)]
 
     def rounds(self, suite: Suite, order: int = 0) -> dict[str, Round]:
         rounds = self.visits(suite, order, Protocol("wall_time", process=PROGRAM))
@@ -117,7 +116,7 @@ def test_parameters_are_words_of_the_command_and_axes_of_its_cases(head: Head) -
     copy = named(suite)["tools.Sort.copy"]
     assert (copy.params, copy.param_names) == ([["2", "4"]], ["n"])
     task = Task("tools.Sort.copy", ["4"], "head", 0, Protocol("wall_time"))
-    ((_, reply),) = head.programs.visit(head.starter, head.side, [task], lambda left: left)
+    ((_, reply),) = head.programs.visit(head.starter, head.side, [task], ENDLESS)
     assert isinstance(reply, Round)
     assert reply.values["wall_time"].value == 4.0
 

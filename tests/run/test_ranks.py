@@ -22,7 +22,7 @@ from regress.compare.judge import compare
 from regress.measure import ranks as measuring
 from regress.measure.wire import Meeting, Meets, Proposal, Rank
 from regress.model import Case, Failure, Measured, Round, Settings
-from regress.run import groups, plan, ranks
+from regress.run import needs, plan, ranks, replies
 from regress.run.gpus import Gpu
 from regress.run.job import JobResult
 from regress.run.plan import Selection
@@ -53,7 +53,7 @@ def bench(tmp_path: Path) -> Bench:
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(groups, "GRACE_S", 0.2)
+    monkeypatch.setattr(replies, "GRACE_S", 0.2)
     monkeypatch.setattr(ranks, "SETTLE_S", 0.2)
 
 
@@ -300,12 +300,12 @@ def test_what_several_say_becomes_one() -> None:
 
 def test_ranks_that_work_on_a_device_need_one_each() -> None:
     two = replace(declaring("two", ranks=2), needs_device=True)
-    assert plan.gpus_of(declaring("two", ranks=2)) == (1, ""), "on the CPU"
-    refused = plan.refusal(two)
+    assert needs.gpus_of(declaring("two", ranks=2)) == (1, ""), "on the CPU"
+    refused = needs.refusal(two)
     assert refused == Failure("skipped", "needs 2 GPUs: one is used; name more with --gpus")
-    assert plan.refusal(two, named=2) is None
-    assert plan.refusal(declaring("two", ranks=2, gpus=1)) is None
-    assert plan.refusal_by_itself(two, named=2) == Failure("skipped", "it has 2 ranks, and this runs one process")
+    assert needs.refusal(two, named=2) is None
+    assert needs.refusal(declaring("two", ranks=2, gpus=1)) is None
+    assert needs.refusal_by_itself(two, named=2) == Failure("skipped", "it has 2 ranks, and this runs one process")
 
 
 def test_the_plan_says_what_needs_several() -> None:
@@ -317,7 +317,7 @@ def test_the_plan_says_what_needs_several() -> None:
         replace(declaring("peer", gpus=2), needs_device=True),
     ]
     measured = JobResult(cases={"head": [Case(benchmark.name) for benchmark in declared]})
-    said = plan.needing_several(measured, {"head": {benchmark.name: benchmark for benchmark in declared}})
+    said = needs.needing_several(measured, {"head": {benchmark.name: benchmark for benchmark in declared}})
     assert said == [
         "1 of them on 2 GPUs",
         "1 of them with 2 ranks",
@@ -330,10 +330,10 @@ def test_the_plan_says_what_needs_several() -> None:
 def test_a_number_of_ranks_that_is_none_is_said_and_measured(value: Any) -> None:
     odd = declaring("odd", ranks=value)
     said = f"odd: the declared ranks {value!r} is not a number of processes, so one measures it"
-    assert plan.ranks_of(odd) == (1, said)
+    assert needs.ranks_of(odd) == (1, said)
     assert plan.complaints([odd], Selection()) == [said]
     timed = replace(declaring("raw", ranks=2), type="timeraw")
-    assert plan.ranks_of(timed)[0] == 1
+    assert needs.ranks_of(timed)[0] == 1
 
 
 # -- what is killed ------------------------------------------------------------------------------------------------------

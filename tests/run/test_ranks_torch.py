@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from regress.run import groups, ranks
+from regress.run import ranks, replies
 from tests.run.test_execute import Bench, alive, failures
 
 pytest.importorskip("torch.distributed")
@@ -62,7 +62,7 @@ class Fails(Together):
 
 def test_a_process_group_of_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One run for all: the import of torch is what takes the time."""
-    monkeypatch.setattr(groups, "GRACE_S", 0.2)
+    monkeypatch.setattr(replies, "GRACE_S", 0.2)
     monkeypatch.setattr(ranks, "SETTLE_S", 0.2)
     pids, bench = tmp_path / "pids", Bench(tmp_path)
     bench.write(SUITE.format(pids=str(pids)))

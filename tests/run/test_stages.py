@@ -12,7 +12,7 @@ import pytest
 
 from regress.errors import NothingMeasured
 from regress.measure.wire import Proposal, Suite, Task
-from regress.model import Benchmark, Commit, Failure, Measured, Protocol, Round, Settings, Side, SuiteProblem
+from regress.model import Benchmark, Case, Commit, Failure, Measured, Protocol, Round, Settings, Side, SuiteProblem
 from regress.run import execute as module
 from regress.run.environments import Prepared
 from regress.run.execute import Job, execute
@@ -32,6 +32,7 @@ class Processes:
     kind: str = "fresh"
     facts: Mapping[str, Any] = field(default_factory=dict)
     first_facts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    imported: dict[str, bool] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
     def settle(self, suites: Mapping[str, Suite], sides: Sequence[Prepared], device: bool) -> None: ...
@@ -48,14 +49,13 @@ class Visits:
     problems: list[SuiteProblem] = field(default_factory=list)
     visited: list[tuple[str, str, int]] = field(default_factory=list)
     cached: list[str] = field(default_factory=list)
-    imported: dict[str, bool] = field(default_factory=dict)
     overheads: list[tuple[float, float, int]] = field(
         default_factory=lambda: [(0.5, 0.1, 1), (0.7, 0.1, 4), (0.6, 0.2, 5)]
     )
 
     clock: OverheadClock = field(default_factory=OverheadClock)
     processes: Processes = field(default_factory=Processes)
-    parted: dict[tuple[str, tuple[str, ...]], str] = field(default_factory=dict)
+    parted: dict[Case, str] = field(default_factory=dict)
 
     def discover(self, sides: Sequence[Prepared], meanwhile: Callable[[], object]) -> dict[str, Suite]:
         return {side.side.name: Suite(self.suite, self.problems) for side in sides}
@@ -79,6 +79,9 @@ class Visits:
                 values = {"gpu_time": Measured(1e-3, [1e-3])}
                 yield task, Round(task.name, task.params, task.side, task.order, protocol=protocol, values=values)
 
+    def visit_in_turn(self, *asked: Any) -> Iterator[tuple[Task, Round]]:
+        return iter(())  # no protocol of these has windows
+
     def close(self) -> None: ...
 
 
@@ -91,7 +94,7 @@ def run(
     monkeypatch: pytest.MonkeyPatch, visits: Visits, selection: Selection | None = None
 ) -> tuple[module.JobResult, list[Round]]:
     """What comes out of three rounds a side, and what was handed on."""
-    monkeypatch.setattr(Job, "visits", lambda job, visible, end_s, programs: visits)
+    monkeypatch.setattr(Job, "visits", lambda job, visible, deadline, programs: visits)
     sides = tuple(Prepared(Side(name, COMMIT, name), Path(), sys.executable, (), {}) for name in ("base", "head"))
     kept: list[Round] = []
     job = Job(sides, Path("benchmarks"), Path(), Settings(good_rounds=0.5), 3, selection or Selection())

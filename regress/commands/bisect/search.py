@@ -139,7 +139,7 @@ class CommitSearch:
         kind, failure = kind_of(comparison), comparison.head_failure
         more = steps.others(measured)
         if kind == "noisy" and not _all_positive(pairs):
-            kind, more = None, [*more, "some rounds are zero, so there is no ratio to search for"]
+            kind, more = None, [*more, "some rounds are zero or negative, so there is no ratio to search for"]
         self._ledger.ends(
             Judged(
                 contrast(comparison, more),

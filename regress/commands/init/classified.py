@@ -191,7 +191,7 @@ def _group(job: Job, cases: Sequence[Case], watcher: Watcher, end_s: float) -> C
     job = replace(job, selection=Selection(tuple(map(str, cases)), known=True))
     plain = execute(job, _forget, watcher, _Growing(cases, end_s))
     benchmarks = plain.benchmarks.get("head", {})
-    first = {_case(round): round for round in plain.rounds}
+    first = {Case.of(round): round for round in plain.rounds}
     counted = any("launches" in round.values for round in plain.rounds)
     blind = not counted and "no_device" not in plain.facts.get("head", {})
     kinds = {case: _first_sight(round, benchmarks[case.name], blind) for case, round in first.items()}
@@ -204,7 +204,7 @@ def _group(job: Job, cases: Sequence[Case], watcher: Watcher, end_s: float) -> C
     tried = execute(
         replace(job, settings=settings, selection=again), _forget, watcher, _Growing(sorted(asking, key=str), end_s)
     )
-    second = {case: round for round in tried.rounds if (case := _case(round)) in asking}
+    second = {case: round for round in tried.rounds if (case := Case.of(round)) in asking}
     kinds = {
         case: kind for case, kind in kinds.items() if case not in asking
     }  # what there was no time for is not known
@@ -260,10 +260,6 @@ def _start(name: str, depth: int) -> str:
 def _is_timed(benchmark: Benchmark) -> bool:
     """Whether it is a `time_*`: only these can be moved, and only these do patterns concern."""
     return benchmark.metric == "wall_time" and not benchmark.name.rpartition(".")[2].lower().startswith("timeraw")
-
-
-def _case(round: Round) -> Case:
-    return Case(round.name, tuple(round.params))
 
 
 def _forget(round: Round, facts: Mapping[str, Any], benchmark: Benchmark) -> None:

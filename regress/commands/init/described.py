@@ -54,7 +54,7 @@ def described(session: Session, seen: Classified) -> Report:
 
 def _next(session: Session, seen: Classified, rounds: int) -> tuple[tuple[str, str], ...]:
     """What to run next, and about how long it takes by what was measured."""
-    good = [Case(round.name, tuple(round.params)) for round in seen.rounds if round.failure is None]
+    good = [Case.of(round) for round in seen.rounds if round.failure is None]
     left = seen.cases - len(seen.kinds) - seen.given_up
     more = (("go on", _further(session)),) if left > 0 else ()
     if not good:

@@ -11,6 +11,14 @@ cards      groups of several cards, and which commit all of them have in common
 confirming what was seen over several cards, measured in turn
 bisecting  the commits of what is new and may be due to several
 reporting  what there is to say
+
+and on nodes of a cluster
+
+cluster    planned, followed, merged and judged here
+planning   what each kind of nodes lacks, in tasks
+following  one run, until nothing is left to wait for
+arrivals   the results of its tasks
+progress   how far it is
 """
 
 from __future__ import annotations

@@ -25,6 +25,8 @@ def build(session: Session, revisions: Sequence[str], environment: str, watcher:
     file = session.request.config_file
     options = ["-q", *(["--config", str(file.resolve())] if file is not None else [])]
     options += ["--env", environment] if environment else []
+    cache = session.request.overrides.get("cache_dir")  # a node's, whatever the configuration says
+    options += ["--cache-dir", cache] if cache else []
     cores = max(2, os.cpu_count() or 2)
     watcher.note(f"building {counted(len(revisions), 'commit')}")
     waiting, running = list(revisions), list[subprocess.Popen[bytes]]()

@@ -45,7 +45,7 @@ def anchors(
             if rounds:
                 cases[at] += 1
                 cards[at] = max(cards[at], len(series.cards.get(at, ())))
-    tags = session.repository.releases_in(line)
+    tags = session.repository.releases.of(line)
     release = max((at for at in cases if line[at].sha in tags), default=-1)
     best = sorted(cases, key=lambda at: (cases[at], at == release, cards[at], -at), reverse=True)
     return [line[at] for at in best] or list(reversed(wanted))

@@ -98,7 +98,7 @@ def _named(
     if asked.word == ALL:
         return repository.commits(branches, own, only), "all commits"
     if asked.word == TAGS:
-        tags = repository.releases()
+        tags = repository.releases.all()
         return [commit for commit in repository.commits([*branches, "--tags"]) if commit.sha in tags], "tags"
     if asked.word == EXISTING:
         return [commit for commit in line if commit.sha in recorded], "commits with results"
@@ -150,7 +150,7 @@ def _since(session: Session, line: Sequence[Commit], commits: Sequence[Commit], 
     aside = {commit.sha for commit in rest}.difference(commit.sha for commit in line)
     if not aside or not line:
         return rest
-    places = session.repository.places_in(line, {start.sha, *aside})
+    places = session.repository.releases.places(line, {start.sha, *aside})
     first = places.get(start.sha, 0)
     return [commit for commit in rest if commit.sha not in aside or places.get(commit.sha, first) >= first]
 

@@ -5,39 +5,28 @@ The driver may end at any time: what it submitted goes on, and the same command 
 
 from __future__ import annotations
 
-import hashlib
 import math
-import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 
-from regress.cluster.engine import Engine, engine_of, placed
-from regress.cluster.plan import MOST_TASKS, Plan, Task, tasks_of
-from regress.cluster.runs import Run, costs_of, create, find
-from regress.commands.away import in_this_folder, waited
-from regress.commands.sweep import opened, words_of
-from regress.commands.sweep.cards import anchors
-from regress.commands.sweep.choosing import NEW, Asked, Chosen, choose
+from regress.cluster.plan import Plan, Task
+from regress.cluster.runs import Run, create, find
+from regress.commands.sweep.choosing import Asked, Chosen, choose
 from regress.commands.sweep.confirming import tentative
-from regress.commands.sweep.done import Done, Suite
-from regress.commands.sweep.following import Followed, alone, follow, session_of
-from regress.commands.sweep.marks import Mark, Told
-from regress.commands.sweep.measuring import Sweep
+from regress.commands.sweep.following import Followed, alone, follow
+from regress.commands.sweep.marks import Reported, Told
+from regress.commands.sweep.planning import On, key_of, on_kinds, plan_of
 from regress.commands.sweep.reporting import by_weight, news, off_kind, still_open
-from regress.config import cache_dir, kinds_of, written_folders
-from regress.errors import ConfigError, Exit, NothingMeasured, ranked
+from regress.errors import Exit, ranked
 from regress.git import publish
-from regress.history import Store
-from regress.history.kept import read, write
-from regress.history.merging import SAME_MACHINE
-from regress.model import Cluster, Kind, Report
+from regress.history.kept import one_at_a_time, read, write
+from regress.model import Report
 from regress.run.execute import Watcher
-from regress.session import Request, Session
-from regress.text.wording import counted, quoted
+from regress.session import Request
+from regress.text.wording import counted
 from regress.trends.events import Events, events_in, marked_new, with_failures, with_shifts
 
 MIRROR = "repository.git"
@@ -45,23 +34,9 @@ TOLD = "told.json"
 """What the history said when people were told last."""
 
 
-@dataclass(frozen=True)
-class On:
-    """Where a sweep measures."""
-
-    session: Session
-    kinds: tuple[Kind, ...]
-    cluster: Cluster
-    engine: Engine
-
-    @property
-    def shared(self) -> Path:
-        return Path(self.cluster.shared)
-
-
 def sweep_on(
     request: Request, asked: Asked, watcher: Watcher, words: str, *, waits: bool = True, budget_s: float = math.inf
-) -> tuple[Report, Callable[[], None]]:
+) -> Reported:
     """The sweep, on the kinds of nodes that `words` name; without `waits` one look: what ended is merged, what lacks submitted.
     Call what is returned beside the report once people have that: until then what is new in it stays new.
 
@@ -69,17 +44,10 @@ def sweep_on(
     next one does. Raises ConfigError where there is no such kind, and NothingMeasured where no kind takes a job.
     """
     start = time.monotonic()
-    on = _on(request, words)
-    key = _key(on, asked)
+    on = on_kinds(request, words)
+    key = key_of(on, asked)
     end_s = start + budget_s
-    run = find(on.shared, key)
-    if run is None:
-        plan, chosen = _plan(on, asked, key, watcher)
-        before = _events(on, chosen, plan)
-        run = _begun(on, plan, before, watcher) if any(plan.tasks.values()) else None
-    else:
-        watcher.note(f"{run.name} is resumed")
-        plan = run.plan
+    run, plan, before = _taken_up(on, asked, key, watcher)
     runs, followed = list[Run](), Followed(settled=True)
     with ExitStack() as followers:
         if run is not None:
@@ -110,9 +78,24 @@ def sweep_on(
     return report, told
 
 
+def _taken_up(on: On, asked: Asked, key: str, watcher: Watcher) -> tuple[Run | None, Plan, Events]:
+    """The run of the request that is not over, or a new one, None where nothing is to be measured; with its plan, and what the
+    history says before it. Of two drivers that come at once one plans, and the other finds what that has begun."""
+    lock, words = on.session.cache / "planning" / key, "another driver plans this sweep; waiting until it has"
+    with one_at_a_time(lock, lambda: watcher.note(words)):
+        run = find(on.shared, key)
+        if run is not None:
+            watcher.note(f"{run.name} is resumed")
+            return run, run.plan, _told(run)
+        plan, chosen = plan_of(on, asked, key, watcher)
+        before = _events(on, chosen, plan)
+        return _begun(on, plan, before, watcher) if any(plan.tasks.values()) else None, plan, before
+
+
 def _begun(on: On, plan: Plan, before: Events, watcher: Watcher) -> Run:
     """The run of that plan, with what people know before it."""
-    publish(on.session.repository, plan.tree, on.shared / MIRROR, plan.key)
+    commits = {sha for own in plan.tasks.values() for task in own for sha in task.commits}
+    publish(on.session.repository, plan.tree, on.shared / MIRROR, plan.key, commits)
     run = create(on.shared, plan, {TOLD: Told(before.changes, before.breakages)})
     tasks = [f"{counted(len(own), 'task')} on {kind}" for kind, own in plan.tasks.items() if own]
     watcher.note(f"{run.name}: {', '.join(tasks)}")
@@ -150,130 +133,6 @@ def _pairs(on: On, plan: Plan, chosen: Chosen, before: Events, watcher: Watcher)
     if not any(tasks.values()):
         return None
     return _begun(on, replace(plan, key=key, tasks=tasks, left={}, heads={}), before, watcher)
-
-
-# -- where ---------------------------------------------------------------------------------------------------------------
-
-
-def _on(request: Request, words: str) -> On:
-    session = opened(request)
-    cluster = session.config.settings.cluster
-    kinds = tuple(kinds_of(cluster, words))
-    root = session.repository.root
-    if not session.config.path.is_relative_to(root):
-        raise ConfigError(
-            f"{session.config.path} is outside the repository that it measures",
-            why=f"nodes only have what is in {root}",
-            fix="keep asv.conf.json and the suite in the repository",
-        )
-    cluster = placed(cluster, cache_dir(session.config))
-    return On(session, kinds, cluster, engine_of(cluster))
-
-
-def _key(on: On, asked: Asked) -> str:
-    """The same for the same request with the same benchmark files, from whichever clone of the project."""
-    suite = hashlib.sha256()
-    request, config = on.session.request, on.session.config
-    for path in sorted(path for path in config.benchmark_dir.rglob("*.py") if path.is_file()):
-        suite.update(repr(str(path.relative_to(config.benchmark_dir))).encode() + path.read_bytes())
-    parts = (
-        asked,
-        [kind.name for kind in on.kinds],
-        request.patterns,
-        request.tags,
-        _settings(request),
-        suite.hexdigest(),
-    )
-    return hashlib.sha256(repr((str(config.results_dir), *parts)).encode()).hexdigest()[:16]
-
-
-def _settings(request: Request) -> dict[str, object]:
-    """What of the command line decides how is measured."""
-    return {name: request.overrides[name] for name in ("device", "sweep_rounds") if name in request.overrides}
-
-
-# -- the plan ------------------------------------------------------------------------------------------------------------
-
-
-def _plan(on: On, asked: Asked, key: str, watcher: Watcher) -> tuple[Plan, Chosen]:
-    """What each kind lacks, in tasks. The suite is looked over once, here."""
-    session = on.session
-    session.repository.fetch()
-    suite = Suite()
-    tasks, left, heads, facts = {}, {}, {}, {}
-    for kind in on.kinds:
-        own = session_of(on.session, kind.name)
-        recorded = own.recorded(kind.name)
-        mark = Mark(own, asked.environment)
-        chosen = choose(own, asked, recorded, mark.read(recorded) if asked.word == NEW else "")
-        suite = suite if suite.cases else _suite(on, own, asked, chosen, watcher)
-        done = Done(own, suite, asked.retry)
-        lacking = {
-            commit.sha: [str(case) for case in missing]
-            for commit in chosen.line
-            if commit.sha in chosen.wanted and (missing := done.missing(commit.sha))
-        }
-        if chosen.after:
-            mark.write(chosen.after)
-        lacks = [commit for commit in chosen.line if commit.sha in lacking]
-        anchor = anchors(own, chosen.line, suite.names, suite.environment, lacks)[:1]
-        every = [str(case) for case in suite.cases]
-        costs = costs_of(on.shared, kind)
-        wanted = tasks_of(lacking, anchor[0].sha, kind.at_most, every, costs) if lacking else []
-        tasks[kind.name] = tuple(wanted[:MOST_TASKS])
-        left[kind.name] = len(wanted[MOST_TASKS:])
-        heads[kind.name] = chosen.line[-1].sha if asked.word == NEW and not left[kind.name] else ""
-        known = Store(own.config.results_dir).machine_facts(kind.name)
-        facts[kind.name] = {name: str(known[name]) for name in SAME_MACHINE if known.get(name)}
-    repository, config, request = session.repository, session.config, session.request
-    ours = written_folders(config)  # not the configuration, which nodes read in the tree
-    plan = Plan(
-        key=key,
-        command=quoted("regress", "sweep", *words_of(on.session.request, asked), "--on", ",".join(tasks)),
-        tree=repository.snapshot(ours) if repository.is_dirty(ours) else repository.resolve("HEAD").sha,
-        config=config.path.relative_to(repository.root).as_posix(),
-        tasks=tasks,
-        left=left,
-        heads=heads,
-        environment=asked.environment,
-        recorded_in=suite.environment,
-        names=tuple(sorted(suite.names)),
-        patterns=request.patterns,
-        tags=request.tags,
-        settings=_settings(request),
-        facts=facts,
-    )
-    return plan, chosen
-
-
-def _suite(on: On, own: Session, asked: Asked, chosen: Chosen, watcher: Watcher) -> Suite:
-    """The suite, looked over with the newest commit's code: here, or on a node of a kind that builds."""
-    builder = next((kind for kind in on.cluster.kinds.values() if kind.build), None)
-    if not chosen.wanted:
-        return Suite()
-    if builder is None:
-        return Sweep(own, chosen, watcher, own.recorded(own.machine.name), asked.environment, asked.retry).suite
-    file = on.shared / f"suite-{secrets.token_hex(4)}.json"
-    watcher.note(f"a node of kind {builder.name} looks the suite over")
-    job = in_this_folder(on.cluster, builder, ["sweep", *words_of(own.request, asked), "--look", str(file)])
-    code = waited(on.engine.attach(builder, job, f"regress-{file.stem}"), watcher.note)
-    suite = read(file, Suite)
-    file.unlink(missing_ok=True)
-    if code or suite is None:
-        raise NothingMeasured(
-            f"a node of kind {builder.name} could not look the suite over",
-            why=f"its exit code is {code}, and what it said stands above",
-            fix=quoted("regress", "doctor", "--on", builder.name),
-        )
-    return suite
-
-
-def look_over(request: Request, asked: Asked, file: Path, watcher: Watcher) -> None:
-    """What `_suite` has a node do: write what the suite is to the file."""
-    session = opened(request)
-    recorded = session.recorded(session.machine.name)
-    chosen = choose(session, asked, recorded)
-    write(file, Sweep(session, chosen, watcher, recorded, asked.environment, asked.retry).suite)
 
 
 # -- what came of it -----------------------------------------------------------------------------------------------------

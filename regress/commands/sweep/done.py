@@ -139,7 +139,7 @@ class Done:
             return
         with self._kept.changing() as commits:
             commits[sha] = {**commits.get(sha, {}), **entries}
-        self.tried = {**self.tried, sha: commits[sha]}
+        self.tried = {**self.tried, sha: {**self.tried.get(sha, {}), **entries}}
 
 
 class Missing:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,18 +10,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from regress.cluster.engine import Engine, Place, Queued, Refused
-from regress.cluster.runs import End, Run, Submitted, Taken
-from regress.cluster.states import DEATHS_OF_A_NODE, TRIES, TaskState, state_of
-from regress.commands.sweep.done import Done, Suite
+from regress.cluster.runs import Run, Submitted
+from regress.cluster.states import DEATHS_OF_A_NODE, TaskState, state_of
+from regress.commands.sweep.arrivals import Arrivals
 from regress.commands.sweep.marks import Mark
-from regress.errors import StoreError
-from regress.history import Merging, add_confirmed
-from regress.history.kept import read
+from regress.commands.sweep.progress import Progress
 from regress.model import Kind
 from regress.run.execute import Watcher
 from regress.session import Session
-from regress.text.wording import counted, quoted
-from regress.units import format_duration
+from regress.text.wording import counted
 
 POLL_S = (0.5, 30.0)
 """The shortest and longest time between two looks."""
@@ -31,8 +27,6 @@ PAUSE = 0.1
 at most where the engine begins a task only when it is looked at, as `local` does."""
 LATE_S = 60.0
 """So long a file that another node has written may take to be seen here."""
-TELL_S = 60.0
-"""How often people are told how far it is, and that the engine does not answer."""
 ERROR_LINES = 40
 """So much of the end of a log is looked through for its error."""
 
@@ -105,18 +99,13 @@ class _Following:
     def __init__(self, run: Run, kinds: Mapping[str, Kind], engine: Engine, session: Session, watcher: Watcher) -> None:
         self._run, self._kinds, self._engine, self._session, self._watcher = run, kinds, engine, session, watcher
         self.followed = Followed()
+        self._arrivals, self._progress = Arrivals(run, session, watcher), Progress(watcher)
         self._refused: dict[str, Refused] = {}
         self._missing_since: dict[Place, float] = {}
         self._inherited: set[Place] = set()
         """Tasks that were cancelled before this driver came: these are submitted again."""
         self._silent_since = 0.0
-        self._told: dict[str, tuple[float, str]] = {}
-        self._deaths: Counter[Place] = Counter()
         self._states: list[TaskState] = []
-        self._ends: dict[str, End] = {}
-        """Of the tasks that are in."""
-        self._unmerged: dict[str, StoreError] = {}
-        """Why tasks that are in may not be mixed with the history."""
         self._over_budget = False
 
     def go_on(self, waits: bool, end_s: float) -> None:
@@ -132,7 +121,7 @@ class _Following:
             before = self._states
             if self._step(first, end_s):
                 first = False
-                self._tell()
+                self._progress.tell(self._kinds, self._states, self._arrivals.ends)
                 if not waits or not any(task.state in ("new", "waiting", "running", "again") for task in self._open()):
                     return
                 if time.monotonic() > end_s and not self._over_budget:
@@ -148,13 +137,12 @@ class _Following:
         """Look, merge and submit. False if the engine does not answer."""
         answered = self._look(first)
         if answered:
-            self._merge()
+            self._arrivals.take(self._states)
             answered = self._submit(end_s)
         now = time.monotonic()
         self._silent_since = 0.0 if answered else self._silent_since or now
-        silent_s = now - self._silent_since
-        if not answered and silent_s >= TELL_S:
-            self._tell_once("", f"no answer for {format_duration(silent_s)}; running tasks continue")
+        if not answered:
+            self._progress.note_silence(now - self._silent_since)
         return answered
 
     def _open(self) -> list[TaskState]:
@@ -183,8 +171,7 @@ class _Following:
                 else:
                     states.append(self._state(place, jobs.get(place, []), queued.get(place), now, first))
         self._states = states
-        for state in states:
-            self._note_death(state, first)
+        self._progress.note_deaths(states, first)
         return True
 
     def _state(
@@ -202,71 +189,6 @@ class _Following:
         if state.late and now - since < LATE_S:
             return replace(state, state="running", why="its end is not seen yet")
         return state
-
-    def _note_death(self, state: TaskState, first: bool) -> None:
-        if state.deaths > self._deaths[state.place]:
-            self._deaths[state.place] = state.deaths
-            if state.state == "given up":
-                self._watcher.note(f"{state.kind} {state.task}: {state.why}; given up after {state.deaths} attempts")
-            elif not first:
-                self._watcher.note(
-                    f"{state.kind} {state.task}: {state.why}; begun again ({state.deaths + 1} of {TRIES})"
-                )
-
-    # -- merging ---------------------------------------------------------------------------------------------------------
-
-    def _merge(self) -> None:
-        """Take what has ended into the history, each task once: which attempt counts is written down before."""
-        taken = self._run.taken
-        new = {
-            f"{task.kind}/{task.task}": Taken(task.attempt.number)
-            for task in self._states
-            if task.state == "in" and task.attempt is not None and f"{task.kind}/{task.task}" not in taken
-        }
-        if new:
-            self._run.take(new)
-        counts = {**taken, **new}
-        due = {name: count for name, count in counts.items() if not count.merged and name not in self._unmerged}
-        if due:
-            self._take({name: self._run.folder / f"{name}.{taken.attempt}" / "results" for name, taken in due.items()})
-            merged = {name: replace(taken, merged=True) for name, taken in due.items() if name not in self._unmerged}
-            self._run.take(merged)
-        arrived = [name for name in counts if name not in self._ends]
-        for name in arrived:
-            end = read(self._run.folder / f"{name}.{counts[name].attempt}" / "end.json", End)
-            self._ends[name] = end or End(0)
-            if name in due:
-                self._note_tried(name.partition("/")[0], self._ends[name])
-        if arrived:
-            self._watcher.advance(f"{arrived[-1]} is in", len(arrived))
-
-    def _take(self, folders: Mapping[str, Path]) -> None:
-        """Merge them, at once where all may be; where one is refused one by one, so that the others get in."""
-        there = {name: folder for name, folder in folders.items() if folder.is_dir()}
-        if not there:
-            return
-        try:
-            merging = Merging(self._session.config.results_dir, list(there.values()))
-        except StoreError as error:
-            for name, folder in there.items() if len(there) > 1 else ():
-                self._take({name: folder})
-            if len(there) == 1:
-                self._unmerged.update(dict.fromkeys(there, error))
-            return
-        for result in merging.results:
-            merging.take(*result)
-            self._run.lead()  # a sign of life: it may be many
-        merging.finish()
-        for file in merging.skipped:
-            self.followed.warnings.append(f"not merged: {file.path}: {file.why}; fix: {file.fix}")
-
-    def _note_tried(self, kind: str, end: End) -> None:
-        """Remember what was confirmed, and what did not build or commits do not have: that is not tried without end."""
-        session = session_of(self._session, kind)
-        if end.confirmed:
-            add_confirmed(session.cache, kind, end.confirmed)
-        if end.tried:
-            Done(session, Suite(self._run.plan.recorded_in), retry=False).take(end.tried)
 
     # -- submitting ------------------------------------------------------------------------------------------------------
 
@@ -307,42 +229,12 @@ class _Following:
         self._over_budget = True
         self._engine.cancel(self._run, [task.place for task in self._states if task.state == "waiting"])
 
-    # -- telling people --------------------------------------------------------------------------------------------------
-
-    def _tell(self) -> None:
-        for kind in self._kinds:
-            self._tell_once(kind, self._line(kind))
-
-    def _line(self, kind: str) -> str:
-        """ "h100: 40 wait (Resources), 3 run, 17 of 60 in; about 2 h"."""
-        own = [task for task in self._states if task.kind == kind]
-        waiting = [task for task in own if task.state == "waiting"]
-        running = [task for task in own if task.state == "running"]
-        done = [end for name, end in self._ends.items() if name.startswith(f"{kind}/")]
-        reasons = ", ".join(sorted({task.why for task in waiting if task.why}))
-        words = [f"{len(waiting)} wait" + (f" ({reasons})" if reasons else "")] if waiting else []
-        words += [f"{len(running)} run"] if running else []
-        line = f"{kind}: {', '.join([*words, f'{len(done)} of {len(own)} in'])}"
-        if done and running:
-            each_s = statistics.median(end.took_s for end in done)
-            left_s = each_s * -(-(len(waiting) + len(running)) // len(running))
-            line += f"; about {format_duration(left_s, rough=True)}"
-        return line
-
-    def _tell_once(self, about: str, text: str) -> None:
-        """Say it, but not the same again, and not more often than every TELL_S."""
-        now = time.monotonic()
-        told_s, before = self._told.get(about, (-TELL_S, ""))
-        if now - told_s >= TELL_S and text != before:
-            self._told[about] = now, text
-            self._watcher.note(text)
-
     # -- in the end ------------------------------------------------------------------------------------------------------
 
     def sum_up(self) -> None:
-        """Put what came of it into `found`, and move the marks of what is measured whole."""
-        followed, plan = self.followed, self._run.plan
-        for name, end in self._ends.items():
+        """Put what came of it into `followed`, and move the marks of what is measured whole."""
+        followed, plan, arrivals = self.followed, self._run.plan, self._arrivals
+        for name, end in arrivals.ends.items():
             kind, _, task = name.partition("/")
             followed.came[kind] += 1
             for sha, (what, why, _) in end.failed.items():
@@ -353,12 +245,8 @@ class _Following:
             if end.left:
                 words = f"{kind} {task}: its time was too short for {counted(end.left, 'commit')}"
                 followed.warnings.append(f'{words}; fix: give the kind a longer "time"')
-        for name, refusal in self._unmerged.items():
-            followed.given_up += 1
-            kind, _, task = name.partition("/")
-            again = quoted("regress", "merge", self._run.folder / f"{name}.{self._run.taken[name].attempt}" / "results")
-            words = f"{kind} {task} was not merged: {refusal.what}: {refusal.why}; fix: {refusal.fix}; then {again}"
-            followed.warnings.append(words)
+        followed.given_up += len(arrivals.refused)
+        followed.warnings += arrivals.warnings()
         for state in self._states:
             if state.state == "given up":
                 followed.given_up += 1
@@ -381,14 +269,8 @@ class _Following:
         if followed.settled:
             for kind, head in plan.heads.items():
                 whole = all(task.state == "in" for task in self._states if task.kind == kind)
-                if head and whole and not followed.failed:
-                    Mark(session_of(self._session, kind), plan.environment).write(head)
-
-
-def session_of(session: Session, kind: str) -> Session:
-    """The session of a kind of nodes, which is a machine of that name."""
-    request = session.request
-    return Session(replace(request, overrides={**request.overrides, "machine": kind}))
+                if head and whole and not followed.failed and not arrivals.refused:
+                    Mark(self._session.of(kind), plan.environment).write(head)
 
 
 def last_error(log: Path) -> str:

@@ -108,7 +108,7 @@ class Groups:
             commit for commit in self._chosen.line if commit.sha in self._recorded and commit.sha not in self._lacking
         ]
         older = [commit for commit in before if self.place[commit.sha] < self.place[newest.sha]]
-        tags = self._session.repository.releases_in(self._chosen.line)
+        tags = self._session.repository.releases.of(self._chosen.line)
         releases = [commit for commit in before if commit.sha in tags]
         whole = self._lacking[newest.sha] == dict.fromkeys(self._suite.cases, self._suite.rounds)
         new = whole and not measured and bool(older) and older[-1] == before[-1]

@@ -125,7 +125,7 @@ class Sweep:
         visits = job.visits()
         try:
             suite = visits.discover([prepared])[prepared.side.name]
-            python = visits.interpreters[prepared.side.name]
+            python = visits.processes.python_of(prepared)
         finally:
             visits.close()
         self.problems, told = apart(suite.problems, job.selection, suite.benchmarks, job.suite)
@@ -160,7 +160,7 @@ class Sweep:
             while time.monotonic() + slowest_s < self._end_s and (group := self._groups.next(self.left)):
                 began = time.monotonic()
                 self._measure(group)
-                self._session.repository.release_worktrees()
+                self._session.repository.worktrees.release()
                 slowest_s = max(slowest_s, time.monotonic() - began)
                 if self.interrupted:
                     break

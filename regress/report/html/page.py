@@ -11,12 +11,14 @@ from typing import Any
 
 import msgspec
 
-from regress.model import Verdict
+from regress.model import NEGATIVE, Verdict
 from regress.pages import STATUSES
 
 HERE = Path(__file__).parent
 PAGE = "page.html.j2"
-_WORDS = f"Object.assign(regress, {json.dumps({'STATUSES': STATUSES, 'VERDICTS': list(Verdict)})});"
+_WORDS = (
+    f"Object.assign(regress, {json.dumps({'STATUSES': STATUSES, 'VERDICTS': list(Verdict), 'NEGATIVE': NEGATIVE})});"
+)
 """The tables that the pages have from Python."""
 
 SCRIPTS = (

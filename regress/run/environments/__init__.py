@@ -2,6 +2,7 @@
 
 prepared  what all kinds give
 tree      a git worktree of the commit, or the working tree itself, with its own packages first on the path
+builds    the build of a tree
 wheels    a wheel that is unpacked, instead of the commit's tree
 asv       the commit installed in an environment that asv makes: virtualenv, uv, conda, rattler
 copies    which copy of asv's environment a side takes

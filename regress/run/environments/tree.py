@@ -9,20 +9,17 @@ import os
 import re
 import shutil
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from regress.config import Config, own_paths
-from regress.errors import BuildFailed, NothingMeasured, RegressError
-from regress.files import lock
+from regress.errors import NothingMeasured, RegressError
 from regress.model import DEFAULT_ENVIRONMENT, EXISTING, Environment, Side
 from regress.run.environments import wheels
-from regress.run.environments.kept import BuildStore, key_of
+from regress.run.environments.builds import build
 from regress.run.environments.prepared import BuildSite, Identity, Prepared
 from regress.run.plan import covers
-from regress.run.shell import shell, why
-from regress.text.wording import first_of, quoted
+from regress.text.wording import first_of
 
 EXTENSIONS = (".so", ".pyd")
 COMPILED = (
@@ -46,9 +43,6 @@ COMPILED = (
 ASIDE = ("docs", "doc", "tests", "test", "examples")
 """Folders beside the code, packages or not."""
 LAYOUTS = ("src", "lib", "python")
-BUILT = "regress-built"
-"""The mark of a build: its key, and seconds once it is finished. It lies in the worktree's own git folder: it goes when the
-worktree is made again, and neither the build nor `git status` sees it."""
 
 BYTECODE = "pycache"
 """The folder of the cache for compiled Python files."""
@@ -79,10 +73,10 @@ def prepare(side: Side, environment: Environment, site: BuildSite, identity: Ide
                 else f"-{re.sub(r'[^A-Za-z0-9_.+-]', '_', environment.name)}"
             )
             folder = site.cache / f"worktrees{own}"
-            tree = repository.worktree(side.commit, folder, lambda tree, name: matters(tree, name, config))
-            lacking = repository.lacking(tree)
-            repository.trim_worktrees(folder, config.settings.worktrees)
-            build_s = _build(side, tree, python, environment, site)
+            tree = repository.worktrees.get(side.commit, folder, lambda tree, name: matters(tree, name, config))
+            lacking = repository.worktrees.lacking(tree)
+            repository.worktrees.trim(folder, config.settings.worktrees)
+            build_s = build(side, tree, python, environment, site)
         roots = import_roots(tree, config)
     variables = {**_variables(roots, site.cache), **_asvs(side, environment, config), **environment.variables}
     beside = () if repository.is_bare or tree == repository.root else import_roots(repository.root, config)
@@ -247,88 +241,3 @@ def with_bytecode(variables: Mapping[str, str], cache: Path) -> dict[str, str]:
         shutil.rmtree(folder, ignore_errors=True)
         return {**variables, "PYTHONDONTWRITEBYTECODE": "1"}
     return {**variables, "PYTHONPYCACHEPREFIX": str(folder)}
-
-
-def _build(side: Side, tree: Path, python: str, environment: Environment, site: BuildSite) -> float:
-    """Have the tree built: as it was left, from what is kept of an equal build, or by the build commands. Returns seconds."""
-    settings, cache = site.config.settings, site.cache / "builds"
-    if not settings.build:
-        return 0.0
-    mark, log = site.repository.own_folder(tree) / BUILT, cache / f"{side.commit.sha}.log"
-    key = _key(side, python, environment, site)
-    kept = BuildStore(cache / "kept", settings.build_cache_bytes)
-    cache.mkdir(parents=True, exist_ok=True)
-    with (cache / f"{side.commit.sha}.lock").open("w") as file:
-        lock(file.fileno())  # one process builds, another that wants the same tree waits
-        done = mark.read_text().split() if mark.exists() else []
-        if len(done) == 2 and done[0] == key:
-            return float(done[1])
-        if done and done[0] != key:
-            site.repository.clean(tree)  # another build's files are no part of this one
-        mark.write_text(key)
-        with kept.used(key) as folder:
-            if folder is not None and _fits(folder, side, site):
-                shutil.copytree(folder, tree, symlinks=True, dirs_exist_ok=True)
-                mark.write_text(f"{key} 0")
-                return 0.0
-        start = time.monotonic()
-        for command in settings.build:
-            site.note(f"building {side.label}: {command}")
-            _run_build(command, side, tree, python, environment, log, settings.build_timeout_s)
-        seconds = time.monotonic() - start
-        mark.write_text(f"{key} {seconds:.3f}")
-        outputs = site.repository.outputs(tree)
-        if outputs is not None:
-            kept.keep(key, lambda fresh: _copy(outputs, tree, fresh))
-        return seconds
-
-
-def _fits(folder: Path, side: Side, site: BuildSite) -> bool:
-    """Whether no file of the commit is among those of the build: where only some files are its inputs, another commit may have
-    had it made."""
-    files = site.repository.contents(side.commit.sha)
-    return not any(str(path.relative_to(folder)) in files for path in folder.rglob("*"))
-
-
-def _key(side: Side, python: str, environment: Environment, site: BuildSite) -> str:
-    settings = site.config.settings
-    files = site.repository.contents(side.commit.sha)
-    wanted = settings.build_inputs
-    inputs = {name: files[name] for name in files if not wanted or any(covers(pattern, name) for pattern in wanted)}
-    if not inputs:
-        raise NothingMeasured(
-            f"no file of {side.name} {side.label} is an input of its build",
-            why=f"build_inputs has {', '.join(wanted)}",
-            fix='correct "build_inputs" under "regress" in asv.conf.json',
-        )
-    variables = [f"{name}={value}" for name, value in sorted(environment.variables.items())]
-    return key_of(inputs, python, os.path.realpath(python), *settings.build, *variables)
-
-
-def _copy(names: list[str], tree: Path, to: Path) -> None:
-    for name in names:
-        target = to / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(tree / name, target, follow_symlinks=False)
-
-
-def _run_build(
-    command: str, side: Side, tree: Path, python: str, environment: Environment, log: Path, timeout_s: float
-) -> None:
-    variables = {**os.environ, **environment.variables, "PYTHON": python}
-    variables["PATH"] = os.pathsep.join((str(Path(python).parent), variables.get("PATH", "")))
-    with log.open("ab") as out:
-        start = out.tell()
-        problem = shell(command, tree, variables, out, timeout_s)
-    if problem:
-        printed = log.read_bytes()[start:].decode(errors="replace")
-        raise (NothingMeasured if side.name == "base" else BuildFailed)(
-            f"{side.name} {side.label} does not build: {command}",
-            why=why(problem, printed),
-            fix=f"{quoted('cd', tree)} && {_by_hand(command, python)}    # log: {log}",
-        )
-
-
-def _by_hand(command: str, python: str) -> str:
-    """The command as it does the same in the user's shell."""
-    return f"export PYTHON={quoted(python)} && {command}" if "$PYTHON" in command else command

@@ -26,9 +26,9 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 
 
 def until(page: Page, holds: str) -> None:
-    """Wait until the expression is true, for five seconds. The page's policy forbids Playwright's own `wait_for_function`,
+    """Wait until the expression is true, for half a minute. The page's policy forbids Playwright's own `wait_for_function`,
     which looks again by `eval` in the page."""
-    for _ in range(100):
+    for _ in range(600):
         if page.evaluate(holds):
             return
         page.wait_for_timeout(50)

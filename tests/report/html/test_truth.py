@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from regress.model import NEGATIVE
 from regress.report.html import write_folder
 from tests.pages.made import QUIET, Made, Values, noisy
 from tests.report.html.conftest import until
@@ -263,6 +264,15 @@ def test_two_modes_are_no_regression_in_compare(visit: Visit, tmp_path: Path) ->
     assert page.locator(".worse").count() == 0
 
 
+def test_a_negative_value_is_shown_and_not_compared(visit: Visit, tmp_path: Path) -> None:
+    lines = {"x.track_f": noisy((12, 2.0), (12, -5.0))}
+    page = visit("#/compare?a=first&b=last", path=pages_of(Made(tmp_path / "p", 24).record(lines, unit="score")))
+    row = page.inner_text("tbody tr")
+    assert all(words in row for words in ("incomparable", "2.00 score", "-5.00 score"))
+    assert "%" not in row
+    assert page.locator("tbody .tag").get_attribute("title") == NEGATIVE
+
+
 def test_an_improvement_counts_from_where_it_is_one(visit: Visit, tmp_path: Path) -> None:
     made = Made(tmp_path / "p", 24).record({"x.time_f": noisy((12, 1e-3), (12, 0.8e-3))})
     card = visit("#/regressions", path=pages_of(made)).locator(".event")
@@ -276,3 +286,11 @@ def test_links_of_reports_that_named_a_card_open_its_place(visit: Visit, tmp_pat
     assert page.get_attribute("[data-chip='two||py3.12']", "aria-pressed") == "true"
     page = visit("#/b/x.time_f?at=three|GPU-0b1f7c2e|py3.12", path=path)
     assert page.get_attribute("[data-chip='one||py3.12']", "aria-pressed") == "true", "what it would be without"
+
+
+def test_what_is_not_claimed_is_not_called_small(visit: Visit, tmp_path: Path) -> None:
+    values = [1e-3 if at * 7 % 5 < 3 else 1.5e-3 for at in range(60)] + [1.5e-3] * 12
+    page = visit("#/b/x.time_f", path=pages_of(Made(tmp_path / "p", 72).record({"x.time_f": values})))
+    state = page.locator("tbody tr", has_text="bimodal").or_(page.locator("tbody tr", has_text="alternating")).first
+    assert "not claimed" in state.inner_text()
+    assert "below the threshold" not in state.inner_text()

@@ -25,6 +25,9 @@
   const same = (row, from, to, base, head) => {
     const [low, high] = from < to ? [from, to] : [to, from],
       letter = low === high ? "u" : (row.levels[high].against[low] ?? "x");
+    const values = [base, head, row.levels[from], row.levels[to]].map(each => each.value);
+    if (Math.min(...values) < 0 && base.value !== head.value)
+      return {row, verdict: "incomparable", base, head, ratio: null, why: R.NEGATIVE};
     const verdict = WORDS[from > to ? (BACK[letter] ?? letter) : letter];
     if (verdict === "incomparable") return {row, verdict, base, head, ratio: null, why: "measured differently in between"};
     const ratio = base.value > 0 ? head.value / base.value : null,

@@ -79,7 +79,7 @@
             value: each => each.change.state,
             cell: each => [
               R.tag(each.change.state === "confirmed" ? each.change.moved : each.change.state),
-              !each.change.large && h("span", {class: "soft small"}, " below the threshold"),
+              h("span", {class: "soft small"}, " ", R.small(each.change, each.line.threshold)),
               each.change.reasons.map(one => h("div", {class: "soft small"}, one)),
             ],
           },

@@ -81,7 +81,7 @@
             item(
               "Noise",
               line.noise === null && !line.exact
-                ? h("span", {class: "soft"}, "one value is not enough")
+                ? h("span", {class: "soft"}, line.values.at(-1) < 0 ? "unknown: the values are negative" : "one value is not enough")
                 : [text.noise(line.noise), h("span", {class: "soft"}, line.exact ? " exact" : " around its level")],
             ),
             item("Counts from", text.percent(line.threshold)),

@@ -14,7 +14,7 @@
       {key: "machine", label: "Machine", value: ([name]) => name, cell: ([name]) => h("b", null, name)},
       ...names.filter(differs).map(name => ({
         key: name,
-        label: name,
+        label: name.replaceAll("_", " "),
         value: ([, own]) => own[name] ?? null,
         cell: ([, own]) => (own[name] === undefined ? h("span", {class: "soft"}, text.MISSING) : value(own[name])),
       })),
@@ -22,7 +22,7 @@
     return [
       same.length > 0 &&
         h("p", {class: "soft"}, `${machines.length > 1 ? "The same on all: " : ""}${same.map(name => `${name} ${value(machines[0][1][name])}`).join(", ")}.`),
-      R.table({rows: machines, columns, caption: "Facts of the machines", name: "machines"}),
+      columns.length > 1 && R.table({rows: machines, columns, caption: "Facts of the machines", name: "machines"}),
     ];
   };
   // Machines that come and go, as those of a service do: each has too few results of its own to say anything. In a history that is
@@ -183,7 +183,7 @@
             },
             {
               key: "min_detectable",
-              label: "Smallest regression it confirms",
+              label: "Smallest detectable regression",
               num: true,
               hide: true,
               value: row => row.min_detectable,
@@ -214,7 +214,8 @@
       all.exports,
       (same || index.machines.length > 1) && h("h2", null, index.machines.length > 1 ? "What tells them apart" : "What it is"),
       same,
-      index.machines.length > 1 && [table.node, table.exports],
+      index.machines.length > 1 &&
+        (table ? [table.node, table.exports] : h("p", {class: "soft"}, "Nothing that differs is recorded of them.")),
       h("h2", null, "A/A checks"),
       aa(),
       index.strays.length > 0 && [

@@ -17,7 +17,7 @@
       while (before >= 0 && typeof own.shown[before] !== "number") before -= 1;
       const rounds = own.line.rounds[own.nth(at)],
         n = typeof rounds === "number" ? rounds : rounds.length;
-      const change = before >= 0 && own.shown[before] > 0 ? text.change(value / own.shown[before]) : "";
+      const change = before >= 0 && own.shown[before] > 0 && value >= 0 ? text.change(value / own.shown[before]) : "";
       return h(
         "div",
         null,

@@ -125,7 +125,7 @@
           draw,
           each => `${R.sign(each)} ${each}`,
         ),
-        R.chips("Size", "size", ["small"], draw, () => "also below the threshold"),
+        R.chips("Size", "size", ["small"], draw, () => "also what does not count"),
         R.chips("Metric", "metric", metrics.length > 1 ? metrics : [], draw, R.metric),
         R.chips("Order", "sort", ["newest"], draw, () => "newest first"),
         count,

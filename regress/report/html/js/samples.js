@@ -92,7 +92,7 @@
       .filter(Boolean);
     const against = () => {
       const [a, b] = points;
-      if (!a || !b || !(a.value > 0)) return null;
+      if (!a || !b || !(a.value > 0 && b.value >= 0)) return null;
       const [from, to] = a.at < b.at ? [a.at, b.at] : [b.at, a.at];
       const between = own.line.changes.filter(each => own.index(each.first) > from && own.index(each.first) <= to);
       return h(
@@ -101,7 +101,7 @@
         "B against A: ",
         R.moved(b.value / a.value, between.length ? R.moveOf(b.value / a.value, own.line.better) : ""),
         between.length
-          ? `; ${text.counted(between.length, "change point")} between them: ${between.map(each => `${text.change(each.ratio)} (${each.moved}${each.large ? "" : ", below the threshold"})`).join(", ")}.`
+          ? `; ${text.counted(between.length, "change point")} between them: ${between.map(each => `${text.change(each.ratio)} (${[each.moved, R.small(each, own.line.threshold)].filter(Boolean).join(", ")})`).join(", ")}.`
           : "; no change point between them: the history takes this for noise.",
       );
     };

@@ -97,7 +97,10 @@
     if (ratio === null || ratio === undefined || Number.isNaN(ratio)) return MISSING;
     return ratio >= 10 ? `x${number(ratio)}` : `${signed(ratio)} %`;
   };
-  const interval = (low, high) => (low === null || high === null ? MISSING : `${signed(low)} … ${signed(high)} %`);
+  const interval = (low, high) => {
+    if (low === null || high === null) return MISSING;
+    return low >= 10 ? `x${number(low)} … x${number(high)}` : `${signed(low)} … ${signed(high)} %`;
+  };
   const percent = share => {
     if (share === null || share === undefined) return MISSING;
     const size = 100 * share;

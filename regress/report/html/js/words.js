@@ -13,6 +13,11 @@
   R.statuses = ORDER;
   // How far something moved, whichever way; from zero, farther than anything.
   R.far = ratio => (ratio === null ? Infinity : Math.abs(Math.log(ratio)));
+  // Why a change does not count, in words: it is small, or something speaks against it.
+  R.small = (change, threshold) => {
+    if (change.large) return "";
+    return change.reasons.length && R.far(change.ratio) > Math.log1p(threshold) ? "not claimed" : "below the threshold";
+  };
   // Sorts rows: what is more severe first, and of what is as severe what moved farther.
   R.urgency = row => R.severity(row.status) + (row.changed === null ? 1 : 1 / (1 + R.far(row.change)));
   R.tag = (status, more = "", title = null) =>
