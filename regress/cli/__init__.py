@@ -17,7 +17,10 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import sys
+from types import FrameType
+from typing import NoReturn
 
 import click
 
@@ -47,6 +50,16 @@ def _stands_somewhere() -> bool:
     return True
 
 
+def _lost_terminal(number: int, frame: FrameType | None) -> NoReturn:
+    """Ends as Ctrl-C does, and keeps what was measured. What would be printed goes nowhere: writing to that terminal fails."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):
+        if stat.S_ISCHR(os.fstat(stream).st_mode):  # a file or pipe still takes it
+            os.dup2(nowhere, stream)
+    os.close(nowhere)
+    signal.default_int_handler(number, frame)
+
+
 def main() -> None:
     """Run the command line and exit.
 
@@ -61,6 +74,8 @@ def main() -> None:
         )
         sys.exit(Exit.ERROR)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # being told to end keeps what was measured
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as under nohup
+        signal.signal(signal.SIGHUP, _lost_terminal)
     try:
         code = regress(prog_name="regress", standalone_mode=False)
     except click.UsageError as error:

@@ -129,7 +129,10 @@ def say(error: RegressError, options: dict[str, Any]) -> None:
     from regress.report.terminal import render_error
 
     style = _style(options, sys.stderr)
-    click.echo(render_error(error, style), err=True, nl=False, color=style.color)
+    with contextlib.suppress(
+        OSError
+    ):  # nobody can read it, as after a lost terminal; the exit code is right all the same
+        click.echo(render_error(error, style), err=True, nl=False, color=style.color)
 
 
 def _request(options: dict[str, Any], more: dict[str, Any], note: Callable[[str], None]) -> Request:
@@ -159,11 +162,11 @@ def _request(options: dict[str, Any], more: dict[str, Any], note: Callable[[str]
 
 def _style(options: dict[str, Any], stream: TextIO | None) -> Style:
     """How to print on the stream; None is a file, or a stream that was closed before we were started."""
-    from regress.text.style import Style
+    from regress.text.style import Style, takes_escapes
 
     terminal = stream is not None and stream.isatty()
     wanted = options.get("color", "auto")
-    color = wanted == "always" or (wanted == "auto" and terminal and not os.environ.get("NO_COLOR"))
+    color = wanted == "always" or (wanted == "auto" and takes_escapes(stream) and not os.environ.get("NO_COLOR"))
     return Style(
         color=color and stream is not None,
         verbose=bool(options.get("verbose")),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
-from regress.text.style import visible
+from regress.text.style import takes_escapes, visible
 from regress.units import format_duration
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Progress:
     ) -> None:
         """`terminal` None: ask the stream. A stream of None (Python's own when stderr is closed) is quiet."""
         self._stream = None if quiet else stream
-        self._terminal = stream is not None and stream.isatty() if terminal is None else terminal
+        self._terminal = takes_escapes(stream) if terminal is None else terminal
         self._clock, self._interval_s = clock, interval_s
         self._bar: tuple[RichProgress, TaskID] | None = None
         self._title = ""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import unicodedata
 from dataclasses import dataclass
+from typing import TextIO
 
-__all__ = ["Style", "cells", "cut", "pad", "paint", "visible"]
+__all__ = ["Style", "cells", "cut", "pad", "paint", "takes_escapes", "visible"]
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,11 @@ class Style:
     """Columns of the terminal; None: not a terminal, names are never cut."""
     now: float | None = None
     """Seconds since the epoch, for "2 h ago"; None: the date is printed instead, so that equal reports give equal text."""
+
+
+def takes_escapes(stream: TextIO | None) -> bool:
+    """Whether colours and bars can be shown there: on a terminal that does not call itself dumb, as an editor's does."""
+    return stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
 _COLORS = {

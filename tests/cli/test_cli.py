@@ -293,6 +293,7 @@ def on_a_terminal(folder: Path, arguments: Sequence[str], **environment: str) ->
         ([], {}, True),
         ([], {"NO_COLOR": "1"}, False),
         ([], {"NO_COLOR": ""}, True),  # no-color.org: present and not empty
+        ([], {"TERM": "dumb"}, False),
         (["--color", "never"], {}, False),
         (["--color", "always"], {"NO_COLOR": "1"}, True),
     ],
@@ -305,6 +306,7 @@ def test_color_on_a_terminal(
     colored: bool,
 ) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
     seen = on_a_terminal(project().root, ["config", *arguments], **environment)
     assert "time_threshold" in seen
     assert (ESCAPE in seen) is colored

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import patch
@@ -12,7 +15,7 @@ from unittest.mock import patch
 import pytest
 
 from regress.compare.budget import Budget
-from tests.conftest import Project, inside, interrupted, start
+from tests.conftest import Project, inside, interrupted, start, with_this_checkout
 from tests.traces.exports import export
 
 ROOT = Path(__file__).parents[2]
@@ -668,6 +671,28 @@ def test_being_told_to_end_is_an_interruption(project: Make) -> None:
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=60)
     assert process.returncode == 130
+
+
+def test_a_lost_terminal_is_an_interruption(project: Make) -> None:
+    """As when a connection breaks: nothing can be printed any more, and what was measured is kept."""
+    p = project()
+    mark = p.root.parent / "mark"
+    p.commit({"benchmarks/b.py": f"import pathlib, time\npathlib.Path({str(mark)!r}).touch()\ntime.sleep(60)\n"})
+    terminal, end = os.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "regress", "list"],
+        cwd=p.root,
+        env=with_this_checkout(),
+        stdout=end,
+        stderr=end,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # nohup has it ignored
+    )
+    while not mark.exists():
+        assert process.poll() is None
+    os.close(end)
+    os.close(terminal)
+    process.send_signal(signal.SIGHUP)
+    assert process.wait(timeout=60) == 130
 
 
 @pytest.mark.slow

@@ -28,6 +28,12 @@ class Gone(io.StringIO):
         raise BrokenPipeError
 
 
+@pytest.fixture(autouse=True)
+def able(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Terminals here take escapes, whatever the one is that the tests run in."""
+    monkeypatch.setenv("TERM", "xterm")
+
+
 def test_one_line_a_minute() -> None:
     clock, stream = Clock(), io.StringIO()
     with Progress(stream, clock=clock) as progress:
