@@ -237,6 +237,7 @@ def with_bytecode(variables: Mapping[str, str], cache: Path) -> dict[str, str]:
     """
     folder, variables = cache / BYTECODE, dict(variables)
     variables.pop("PYTHONDONTWRITEBYTECODE", None)
+    cache.mkdir(parents=True, exist_ok=True)  # a working tree that is measured in place may be the first to use it
     if shutil.disk_usage(cache).free < BYTECODE_SPACE:
         shutil.rmtree(folder, ignore_errors=True)
         return {**variables, "PYTHONDONTWRITEBYTECODE": "1"}
