@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from regress.children import send_signal, start
 from regress.cluster.engine import JOB, Gone, Place, Queued, script
 from regress.cluster.runs import Run, started
 from regress.history.disk import replace_file
@@ -82,21 +83,17 @@ class _Process:
 
     def __init__(self, text: str) -> None:
         words = ["/bin/bash", "-c", text]
-        self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL, start_new_session=True)
+        self._process = start(words, stdin=subprocess.DEVNULL)
 
     def wait(self) -> int:
         code = self._process.wait()
         return code if code >= 0 else 128 - code
 
     def interrupt(self) -> None:
-        self._signal(signal.SIGINT)
+        send_signal(self._process, signal.SIGINT)
 
     def cancel(self) -> None:
-        self._signal(signal.SIGKILL)
-
-    def _signal(self, number: int) -> None:
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, number)
+        send_signal(self._process, signal.SIGKILL)
 
 
 def _spawn(folder: Path, job: Path, task: str, variables: Mapping[str, str], log: Path) -> int:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from regress.children import start
 from regress.errors import NoRepository, RegressError
 from regress.text.wording import quoted
 
@@ -52,9 +53,17 @@ def transfer(directory: Path, *arguments: str) -> tuple[int, bytes, str]:
     """
     settings = {"LANGUAGE": "C", "LC_ALL": "C", **({} if _is_terminal() else {"GIT_TERMINAL_PROMPT": "0"})}
     pipe, null = subprocess.PIPE, subprocess.DEVNULL
-    try:
-        process = subprocess.Popen(
-            [*_GIT, *arguments], cwd=directory, env={**os.environ, **settings}, stdin=null, stdout=pipe, stderr=pipe
+    words, variables = [*_GIT, *arguments], {**os.environ, **settings}
+    try:  # in the terminal's session: it may ask for a password there
+        process = start(
+            words,
+            alone=False,
+            end=subprocess.Popen.terminate,
+            cwd=directory,
+            env=variables,
+            stdin=null,
+            stdout=pipe,
+            stderr=pipe,
         )
     except FileNotFoundError as error:
         raise _no_git() from error

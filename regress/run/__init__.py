@@ -42,5 +42,4 @@ clocks        locks the clocks of a GPU, and gives them back
 nvml          NVML, for the driver's side
 shell         shell commands of the user's, and why one failed
 watched       an external tool that runs a program
-ending        programs in a session of their own: waited for, and ended with all that they have started
 """

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from regress.children import ended, start
 from regress.choices import IMPORTED, MAPPED
 from regress.errors import DocumentError
 from regress.files import scratch
@@ -26,7 +27,6 @@ from regress.measure.wire import Program, Proposal, Suite, Task
 from regress.model import PROGRAM, Benchmark, Failure, Protocol, Round, SuiteProblem
 from regress.run import plan
 from regress.run.deadline import Deadline
-from regress.run.ending import ended
 from regress.run.environments import Prepared
 from regress.run.servers import LOG_TAIL_BYTES, Died
 from regress.run.starting import Starter
@@ -227,14 +227,13 @@ def _run(
     log = home / "log"
     try:
         with open(printed, "wb") as out, open(log, "wb") as errors:
-            process = subprocess.Popen(
+            process = start(
                 command,
                 cwd=folder,
                 env={**starter.variables(side), **program.env},
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=errors,
-                start_new_session=True,
             )
             with starter.watched(process.pid, home):
                 code = ended(process, limit_s, starter.interrupt.check)

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import BinaryIO
 
-from regress.run.ending import ended
+from regress.children import ended, start
 
 _ERROR = re.compile(r"error: *\S", re.IGNORECASE)
 _OF_A_FRONTEND = re.compile(
@@ -28,7 +28,7 @@ def shell(
 ) -> str:
     """Run a command line, with `given` on its stdin. Returns what went wrong, or nothing. Late or interrupted, all that it
     started is ended."""
-    process = subprocess.Popen(
+    process = start(
         command,
         shell=True,
         cwd=folder,
@@ -36,7 +36,6 @@ def shell(
         stdin=subprocess.DEVNULL if given is None else given,
         stdout=out,
         stderr=subprocess.STDOUT,
-        start_new_session=True,
     )
     try:
         code = ended(process, timeout_s)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from regress.run.ending import exit_code, kill, send_signal
+from regress.children import exit_code, kill, send_signal, start
 
 GRACE_S = 10.0
 """After Ctrl-C, for the tool to write down what it has."""
@@ -34,13 +34,12 @@ def watched(
 
     Ctrl-C is passed on, so that the tool can end in its own way. Raises OSError if it cannot be started."""
     with log.open("wb") as out, log.open(encoding="utf-8", errors="replace") as told:
-        process = subprocess.Popen(
+        process = start(
             list(words),
             env=dict(variables),
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,
-            start_new_session=True,
         )
         lines, timed_out, interrupted = _Lines(told, seen), False, False
         try:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
+from regress.children import start
 from regress.config import environment as environment_of
 from regress.run.execute import Watcher
 from regress.session import Session
@@ -34,13 +35,20 @@ def build(session: Session, revisions: Sequence[str], environment: str, watcher:
         while waiting or running:
             while waiting and len(running) < cores:
                 words = [sys.executable, "-m", "regress", "build", waiting.pop(0), *options]
-                start, null = session.request.start, subprocess.DEVNULL
-                running.append(subprocess.Popen(words, cwd=start, stdin=null, stdout=null, stderr=null))
+                folder, null = session.request.start, subprocess.DEVNULL
+                running.append(
+                    start(words, alone=False, end=_interrupt, cwd=folder, stdin=null, stdout=null, stderr=null)
+                )
             running[0].wait()
             running = [process for process in running if process.poll() is None]
     finally:
         for process in running:
-            with contextlib.suppress(ProcessLookupError):
-                process.send_signal(signal.SIGINT)
+            _interrupt(process)
         for process in running:
             process.wait()
+
+
+def _interrupt(process: subprocess.Popen[bytes]) -> None:
+    """It ends with all that it has started."""
+    with contextlib.suppress(ProcessLookupError):
+        process.send_signal(signal.SIGINT)

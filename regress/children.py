@@ -1,4 +1,4 @@
-"""Programs in a session of their own: waited for, and ended with all that they have started."""
+"""Programs that we start: none is left behind when we are interrupted, or when it takes too long."""
 
 from __future__ import annotations
 
@@ -7,10 +7,56 @@ import math
 import os
 import signal
 import subprocess
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 FIRST_POLL_S, LONGEST_POLL_S = 0.001, 0.05
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def start(
+    words: str | Sequence[str],
+    *,
+    alone: bool = True,
+    end: Callable[[subprocess.Popen[bytes]], object] | None = None,
+    **options: Any,
+) -> subprocess.Popen[bytes]:
+    """Start a program, with the options of subprocess.Popen: `alone` in a session of its own, which no Ctrl-C in the terminal
+    reaches.
+
+    Popen leaves behind what it has started when Ctrl-C comes before it returns; here `end` ends it, or else `kill`. Raises
+    OSError.
+    """
+    process = None
+    try:
+        with _interrupted_later():
+            process = subprocess.Popen(words, start_new_session=alone, **options)
+    except BaseException:
+        if process is not None:
+            (end or kill)(process)
+            process.wait()
+        raise
+    return process
+
+
+@contextlib.contextmanager
+def _interrupted_later() -> Iterator[None]:
+    """What interrupts us while the block runs does so at its end. Not by blocking the signals: a program would inherit that."""
+    handlers, came = dict[signal.Signals, Any](), list[int]()
+    try:
+        if threading.current_thread() is threading.main_thread():  # the others are not interrupted
+            for number in INTERRUPTS:
+                if callable(handler := signal.getsignal(number)):
+                    handlers[number] = handler
+                    signal.signal(number, lambda number, _: came.append(number))
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for again in came:
+            signal.raise_signal(again)
 
 
 def ended(process: subprocess.Popen[bytes], timeout_s: float, check: Callable[[], None] = lambda: None) -> int:
