@@ -45,14 +45,25 @@ def last_line(error: BaseException) -> str:
 
 def place_of(error: BaseException, otherwise: str, places: Sequence[str] = ()) -> str:
     """`file:line` of a syntax error, or of the innermost frame in one of the places, or else outside this package and the
-    import machinery."""
+    import machinery. The file is given from the top of its repository."""
     if isinstance(error, SyntaxError) and error.filename:
-        return f"{error.filename}:{error.lineno}"
+        return f"{_in_repository(error.filename)}:{error.lineno}"
     here = os.path.dirname(os.path.abspath(__file__))
     frames = list(reversed(traceback.extract_tb(error.__traceback__)))
     inside = [frame for frame in frames if frame.filename.startswith(tuple(place + os.sep for place in places))]
     for frame in inside + frames:
         outside = not frame.filename.startswith((here, "<")) and "asv_runner" not in frame.filename
         if outside and not frame.filename.endswith(os.path.join("importlib", "__init__.py")):
-            return f"{frame.filename}:{frame.lineno}"
+            return f"{_in_repository(frame.filename)}:{frame.lineno}"
     return otherwise
+
+
+def _in_repository(path: str) -> str:
+    """The path as the repository has it that the file is in: the same for both sides, whose worktrees lie elsewhere, and what
+    others can open; else as it is."""
+    top = os.path.dirname(path)
+    while top != os.path.dirname(top):
+        if os.path.exists(os.path.join(top, ".git")):  # a folder, or the file of a worktree
+            return os.path.relpath(path, top)
+        top = os.path.dirname(top)
+    return path

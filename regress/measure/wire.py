@@ -124,7 +124,7 @@ class Failure:
     """error, timeout, oom, signal or skipped."""
     message: str
     where: str = ""
-    """`file:line` of the innermost frame that is not ours."""
+    """`file:line` of the innermost frame that is not ours, the file from the top of its repository."""
     detail: str = ""
     """Traceback or end of the log."""
 

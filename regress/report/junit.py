@@ -201,7 +201,7 @@ def _count(element: ElementTree.Element, tests: Sequence[TestCase], whole: Repor
     element.set("failures", str(sum(test.outcome == "failure" for test in tests)))
     element.set("errors", str(sum(test.outcome == "error" for test in tests)))
     if whole is not None and math.isfinite(whole.duration_s) and whole.duration_s >= 0:
-        element.set("time", f"{whole.duration_s:.3f}")
+        element.set("time", f"{abs(whole.duration_s):.3f}")  # without the sign of -0.0
 
 
 def _properties(suite: ElementTree.Element, report: Report) -> None:

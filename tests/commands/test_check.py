@@ -179,7 +179,7 @@ def test_a_module_with_a_syntax_error_costs_only_itself(project: Callable[..., P
     report = document(result)
     assert result.code == 3 if command == "run" else report["exit_codes"] == [1, 3]
     (problem,) = report["errors"]
-    assert problem["where"].endswith("benchmarks/a_broken.py:1")
+    assert problem["where"] == "benchmarks/a_broken.py:1", "from the top of the repository"
     assert "SyntaxError" in problem["message"]
     timed = {row["name"]: row for row in report["benchmarks"] if row["metric"] == "gpu_time"}
     key = "value" if command == "run" else "head"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from regress.measure.failures import failure_of, last_line
@@ -57,3 +60,20 @@ INNER = 'Traceback (most recent call last):\n  File "<string>", line 3\nValueErr
 def test_of_another_process_it_is_said_what_it_ended_with(message: str, said: str | None) -> None:
     line = last_line(RuntimeError(message + "the end" if said is None else message))
     assert line == said if said is not None else line.endswith("the end") and len(line) < 510
+
+
+@pytest.mark.parametrize("mark", ["folder", "file", "none"])
+def test_the_line_is_given_from_the_top_of_its_repository(tmp_path: Path, mark: str) -> None:
+    """Also in a worktree, where .git is a file: both sides then name the same file, and others can open it."""
+    file = tmp_path / "src" / "proj.py"
+    file.parent.mkdir()
+    file.write_text("def work():\n    return [][1]\n")
+    if mark != "none":
+        git = tmp_path / ".git"
+        git.mkdir() if mark == "folder" else git.write_text("gitdir: elsewhere\n")
+    names = dict[str, Any]()
+    exec(compile(file.read_text(), str(file), "exec"), names)
+    with pytest.raises(IndexError) as caught:
+        names["work"]()
+    where = failure_of(caught.value, [str(file.parent)]).where
+    assert where == (f"{file}:2" if mark == "none" else "src/proj.py:2")
