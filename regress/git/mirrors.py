@@ -17,7 +17,7 @@ from regress.errors import RegressError
 from regress.files import locked, made_at_once
 from regress.git.commits import exists
 from regress.git.repository import Repository, open_repository
-from regress.git.running import attempt, git_error, output
+from regress.git.running import output
 from regress.text.wording import reason
 
 _REFS = ("refs/heads", "refs/tags", "refs/remotes")
@@ -66,9 +66,7 @@ def _push(repository: Repository, sha: str, mirror: Path, name: str) -> None:
 
 
 def _send(repository: Repository, mirror: Path, pushed: Sequence[str]) -> None:
-    status, _, err = attempt(repository.root, "push", "--quiet", "--force", str(mirror), *pushed)
-    if status:
-        raise git_error(repository.root, "push", err)
+    output(repository.root, "push", "--quiet", "--force", str(mirror), *pushed)
 
 
 def _lacking(mirror: Path, commits: Sequence[str]) -> list[str]:

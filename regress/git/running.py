@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from regress.children import start
@@ -41,7 +41,7 @@ def output(directory: Path, *arguments: str, variables: Mapping[str, str] | None
     """The output of a git command that should succeed; RegressError with git's own words if it does not."""
     status, out, err = attempt(directory, *arguments, variables=variables)
     if status:
-        raise git_error(directory, arguments[0], err)
+        raise git_error(directory, arguments, err)
     return out
 
 
@@ -86,7 +86,8 @@ def top(directory: Path) -> Path:
     return Path(os.fsdecode(output(directory, "rev-parse", "--show-toplevel")))
 
 
-def git_error(directory: Path, command: str, err: str) -> RegressError:
+def git_error(directory: Path, arguments: Sequence[str], err: str) -> RegressError:
+    """The error where git, run in that folder with these arguments, says this."""
     if "dubious ownership" in err or "safe.directory" in err:
         fix = quoted("git", "config", "--global", "--add", "safe.directory", directory)
         return RegressError(f"git refuses to read {directory}", why="it belongs to another user", fix=fix)
@@ -98,7 +99,8 @@ def git_error(directory: Path, command: str, err: str) -> RegressError:
         )
     if _DAMAGED.search(err):
         return damaged(directory, line(err))
-    return RegressError(f"git {command} failed in {directory}", why=line(err), fix="run it by hand to see more")
+    by_hand = quoted("git", "-C", directory, *arguments)
+    return RegressError(f"git {arguments[0]} failed in {directory}", why=line(err), fix=f"see what git says: {by_hand}")
 
 
 _DAMAGED = re.compile(

@@ -161,9 +161,10 @@ class Worktrees:
 
     def _checkout(self, tree: Path, sha: str) -> None:
         self._discard(tree)
-        status, _, err = attempt(self.root, "worktree", "add", "--detach", "--force", "--force", str(tree), sha)
+        words = ("worktree", "add", "--detach", "--force", "--force", str(tree), sha)
+        status, _, err = attempt(self.root, *words)
         if status:
-            raise _lfs_error(sha, line(err)) if "git-lfs" in err else git_error(self.root, "worktree add", err)
+            raise _lfs_error(sha, line(err)) if "git-lfs" in err else git_error(self.root, words, err)
 
     def _discard(self, tree: Path) -> None:
         # `git worktree prune` would do, but also forget the user's own worktrees on a drive that is not mounted now.

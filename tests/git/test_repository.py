@@ -12,6 +12,7 @@ import pytest
 
 from regress.errors import RegressError, RevisionError
 from regress.git import open_repository
+from regress.git.running import output
 from tests.git.conftest import DAY, Project, refusal
 
 ROOT = Path(__file__).parents[2]
@@ -381,3 +382,12 @@ def test_what_is_not_here_is_not_damage(project: Project) -> None:
     repository = project.open()
     assert not repository.has("f" * 40)
     assert repository.newest_of("nowhere") == repository.newest_of("tree") == []
+
+
+def test_what_git_refuses_is_said_in_its_words_with_the_command(project: Project) -> None:
+    project.commit("one")
+    with pytest.raises(RegressError) as caught:
+        output(project.root, "show", "--quiet", "no such thing")
+    assert caught.value.what == f"git show failed in {project.root}"
+    assert caught.value.why.startswith("fatal: ambiguous argument 'no such thing'")
+    assert caught.value.fix == f"see what git says: git -C {project.root} show --quiet 'no such thing'"
