@@ -238,10 +238,10 @@ def test_three_reversed_verdicts_suggest_quarantine(slower: Project) -> None:
         state.write_text(str(seconds))
         result = p.regress("check", "-b", WORK)
         assert result.code == (1 if seconds > 55e-6 else 0), result.out
-        assert ("reversed" in result.out) is (at == 3)
+        assert ("contradicted" in result.out) is (at == 3)
     assert f'fix: regress ack {WORK} --kind quarantine --reason "…"' in result.out
     acked(p, "--kind", "quarantine")
-    assert "reversed" not in p.regress("check", "-b", WORK).out
+    assert "contradicted" not in p.regress("check", "-b", WORK).out
 
 
 def test_a_sweep_fails_for_nothing_that_is_acknowledged(project: Callable[..., Project]) -> None:
