@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,8 +16,8 @@ TERMINATE = subprocess.Popen.terminate
 
 
 @pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
-    """What Popen has started. Ctrl-C comes before it returns."""
+def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """What Popen has started. Ctrl-C comes before it returns, and is ours: a test process of several ignores it."""
     programs, popen = list[subprocess.Popen[bytes]](), subprocess.Popen
 
     def interrupted(*words: Any, **options: Any) -> subprocess.Popen[bytes]:
@@ -25,15 +26,18 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
         return programs[-1]
 
     monkeypatch.setattr(subprocess, "Popen", interrupted)
-    return programs
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield programs
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_what_is_interrupted_while_it_starts_is_ended(started: list[subprocess.Popen[bytes]]) -> None:
-    before = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
         children.start(["sleep", "600"])
     assert [program.returncode for program in started] == [-signal.SIGKILL]
-    assert signal.getsignal(signal.SIGINT) is before
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_it_is_ended_in_the_way_that_is_asked_for(started: list[subprocess.Popen[bytes]]) -> None:

@@ -719,7 +719,9 @@ def test_what_gives_no_number_any_more_is_told_once_with_its_commit(project: Cal
     assert re.search(row, text, re.MULTILINE), text
     assert "FAIL  5 cases stopped giving numbers (3 of 3 commits measured); 1 suite problem" in text
     assert f"regress check {shas[1][:8]} {shas[2][:8]} -b b.track_raises" in text
-    assert "::error title=stopped giving numbers%3A b.track_raises::" in log
+    assert re.search(r"::error file=benchmarks/b.py,line=\d+,title=stopped giving numbers%3A b.track_raises::", log), (
+        log
+    )
 
     p.commit({"proj/__init__.py": "N = 2\nNAME = 1\n"}, "five: names are there again")
     again = p.regress("sweep", "--format", "json")

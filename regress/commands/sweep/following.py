@@ -14,7 +14,7 @@ from regress.cluster.runs import Run, Submitted
 from regress.cluster.states import DEATHS_OF_A_NODE, TaskState, state_of
 from regress.commands.sweep.arrivals import Arrivals
 from regress.commands.sweep.marks import Mark
-from regress.commands.sweep.progress import Progress
+from regress.commands.sweep.progress import RunNotes
 from regress.model import Kind
 from regress.run.execute import Watcher
 from regress.session import Session
@@ -99,7 +99,7 @@ class _Following:
     def __init__(self, run: Run, kinds: Mapping[str, Kind], engine: Engine, session: Session, watcher: Watcher) -> None:
         self._run, self._kinds, self._engine, self._session, self._watcher = run, kinds, engine, session, watcher
         self.followed = Followed()
-        self._arrivals, self._progress = Arrivals(run, session, watcher), Progress(watcher)
+        self._arrivals, self._progress = Arrivals(run, session, watcher), RunNotes(watcher)
         self._refused: dict[str, Refused] = {}
         self._missing_since: dict[Place, float] = {}
         self._inherited: set[Place] = set()

@@ -18,7 +18,7 @@ TELL_S = 60.0
 """How often people are told how far it is, and that the engine does not answer."""
 
 
-class Progress:
+class RunNotes:
     """What people were told of a run."""
 
     def __init__(self, watcher: Watcher) -> None:
