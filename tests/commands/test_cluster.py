@@ -354,7 +354,7 @@ def test_what_a_driver_reports_at_ctrl_c_is_not_new_to_the_next_one(
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("regress.commands.sweep.following.Progress.tell", interrupt)
+        patched.setattr("regress.commands.sweep.following.RunNotes.tell", interrupt)
         first = instantly()
     assert (first.code, fresh(first)) == (130, [True])
     assert fresh(instantly()) == [False]
