@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -51,7 +52,7 @@ def test_the_program_has_signals_as_without_us() -> None:
     code = "import signal; print(signal.pthread_sigmask(0, []), signal.getsignal(signal.SIGHUP).name)"
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        program = children.start(["python3", "-c", code], stdout=subprocess.PIPE)
+        program = children.start([sys.executable, "-c", code], stdout=subprocess.PIPE)
     finally:
         signal.signal(signal.SIGHUP, before)
     assert program.communicate()[0] == b"set() SIG_IGN\n"
