@@ -105,16 +105,24 @@ def _scratch(parent: str, process: int) -> str:
     _remove_left(parent)
     while True:
         folder = tempfile.mkdtemp(prefix=SCRATCH, dir=parent)
+        if _hold(folder):
+            atexit.register(_remove_own, folder, process)
+            return folder
+
+
+def _hold(folder: str) -> bool:
+    """Take the lock of a new folder until this process ends. False if another process took it for left, and removed it."""
+    try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        with contextlib.suppress(
-            OSError
-        ):  # of a file system without locks; nobody gets one there, and nobody removes it
-            lock(descriptor)
-        with contextlib.suppress(FileNotFoundError):  # another process had the lock first, and took it for left
-            if os.path.samestat(os.stat(folder), os.fstat(descriptor)):
-                atexit.register(_remove_own, folder, process)
-                return folder
-        os.close(descriptor)
+    except FileNotFoundError:
+        return False
+    with contextlib.suppress(OSError):  # of a file system without locks; nobody gets one there, and nobody removes it
+        lock(descriptor)
+    with contextlib.suppress(FileNotFoundError):  # the other process had the lock first
+        if os.path.samestat(os.stat(folder), os.fstat(descriptor)):
+            return True
+    os.close(descriptor)
+    return False
 
 
 def _remove_own(folder: str, process: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import socket
 import subprocess
@@ -10,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -127,6 +129,30 @@ def test_what_a_killed_process_has_left_is_removed_by_the_next_one(tmp_path: Pat
     finally:
         alive.kill()
         alive.communicate()
+
+
+@pytest.mark.parametrize("moment", ["open", "flock"], ids=["before-it-is-opened", "before-it-is-locked"])
+def test_a_new_folder_that_another_process_takes_for_left_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    module: Any = os if moment == "open" else fcntl
+    real = getattr(module, moment)
+    removed: list[Path] = []
+
+    def after_the_other(*arguments: Any, **options: Any) -> Any:
+        (made,) = tmp_path.iterdir()
+        if not removed:
+            removed.append(made)
+            made.rmdir()
+        return real(*arguments, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(module, moment, after_the_other)
+        own = Path(scratch())
+    assert own.is_dir()
+    assert own not in removed
+    assert len(removed) == 1
 
 
 def test_a_folder_that_somebody_has_removed_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
