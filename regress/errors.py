@@ -78,8 +78,8 @@ class RegressError(Exception):
 
     @property
     def cause(self) -> str:
-        """What was seen and why, in one line."""
-        return f"{self.what}: {self.why}" if self.why else self.what
+        """What was seen and why, to be followed by more: without the period that another program's words may end with."""
+        return f"{self.what}: {self.why.removesuffix('.')}" if self.why else self.what
 
 
 class ConfigError(RegressError):

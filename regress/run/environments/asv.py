@@ -89,7 +89,7 @@ class _Work:
     def _noted(self, level: int, text: str) -> None:
         with self.log.open("a") as out:
             out.write(text + "\n")
-        first = text.partition("\n")[0]
+        first = text.partition("\n")[0].rstrip()
         if level == logging.INFO:
             self.site.note(f"{self.side.name}: {first}")
         elif level == logging.WARNING and first:
