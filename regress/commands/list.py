@@ -21,7 +21,7 @@ def list_cases(request: Request, watcher: Watcher) -> Report:
     side = session.tree_side("head")
     prepared = session.prepare(side, watcher)
     job = session.job((prepared,), 1)
-    suite = discover(job, prepared)
+    suite = discover(job, prepared, watcher)
     benchmarks = {benchmark.name: benchmark for benchmark in suite.benchmarks}
     cases = select(suite.benchmarks, job.selection)
     problems, told = apart(suite.problems, job.selection, suite.benchmarks, job.suite)

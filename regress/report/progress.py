@@ -14,13 +14,16 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
 
+LONG_S = 10.0
+
 
 class Progress:
     """Progress of one phase after another, written to a text stream.
 
     A phase has a title and a number of steps (rounds of cases); `start` begins one and ends the one before. On a terminal
     it is a bar with the case, the steps and the time left. Elsewhere a line says that it started, one says every
-    `interval_s` seconds how far it is, and one says how it ended. `quiet` writes nothing at all.
+    `interval_s` seconds how far it is, and one says how it ended. A phase of 0 steps, whose progress nobody can tell, is told
+    of there once it has ended, if it took `LONG_S` or more. `quiet` writes nothing at all.
 
     Progress writes only when it is called, from the caller's thread: a bar that animates itself would wake up while
     something is being timed.
@@ -46,14 +49,14 @@ class Progress:
         self._running = False
 
     def start(self, total: int, title: str) -> None:
-        """Begin a phase of `total` steps."""
+        """Begin a phase of `total` steps; 0: nobody can tell how far it is."""
         self.close()
         self._title, self._done, self._total = visible(title), 0, total
         self._started_at = self._told_at = self._clock()
         self._running = True
         if self._stream is not None and self._terminal:
             self._bar = _bar(self._stream, self._title, total, self._clock)
-        else:
+        elif total:
             self._write(f"{self._title}: 0 of {total}")
 
     def advance(self, text: str, steps: int = 1) -> None:
@@ -86,10 +89,13 @@ class Progress:
         if self._bar is not None:
             bar, self._bar = self._bar[0], None
             bar.stop()
-        else:
+            return
+        took_s = self._clock() - self._started_at
+        if self._total:
             how = "done" if self._done >= self._total else "ended"
-            took = format_duration(self._clock() - self._started_at)
-            self._write(f"{self._title}: {how}, {self._done} of {self._total} in {took}")
+            self._write(f"{self._title}: {how}, {self._done} of {self._total} in {format_duration(took_s)}")
+        elif took_s >= LONG_S:
+            self._write(f"{self._title}: {format_duration(took_s)}")
 
     def __enter__(self) -> Progress:
         return self
@@ -127,8 +133,7 @@ def _bar(stream: TextIO, title: str, total: int, clock: Callable[[], float]) -> 
     bar = Bar(
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(compact=True),
+        *((MofNCompleteColumn(), TimeRemainingColumn(compact=True)) if total else ()),
         TextColumn(
             "{task.fields[doing]}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1)
         ),
@@ -140,7 +145,7 @@ def _bar(stream: TextIO, title: str, total: int, clock: Callable[[], float]) -> 
         get_time=clock,
         expand=True,
     )
-    task = bar.add_task(title, total=total, doing="")
+    task = bar.add_task(title, total=total or None, doing="")
     bar.start()
     bar.refresh()
     return bar, task

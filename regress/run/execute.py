@@ -21,7 +21,7 @@ from regress.measure.wire import Suite, Task
 from regress.model import Batch, Case, Round
 from regress.run import homes, plan
 from regress.run.environments import Prepared
-from regress.run.job import Collector, Job, JobResult, Sink, Steps, Watcher
+from regress.run.job import Collector, Job, JobResult, PartOfPhase, Sink, Steps, Watcher
 from regress.run.lanes import Lane, Lanes, at_once
 from regress.run.overhead import OverheadClock
 from regress.run.placement import Placement
@@ -29,12 +29,16 @@ from regress.run.selecting import selected
 from regress.run.trials import Trials
 from regress.run.turns import Turns
 
-__all__ = ["Job", "JobResult", "Sink", "Steps", "Watcher", "discover", "execute"]
+__all__ = ["Job", "JobResult", "PartOfPhase", "Sink", "Steps", "Watcher", "discover", "execute"]
+
+IMPORTING = "importing the suite"
+"""The first phase."""
 
 
-def discover(job: Job, side: Prepared) -> Suite:
+def discover(job: Job, side: Prepared, watcher: Watcher) -> Suite:
     """The suite as it is found with this side's code."""
     visits = job.visits()
+    watcher.start(0, IMPORTING)
     try:
         return visits.discover([side])[side.side.name]
     finally:
@@ -71,6 +75,7 @@ def _prepared(job: Job, lanes: Lanes, collector: Collector, folder: Path) -> Tri
     """Discover the suite on each side, choose the cases that are wanted, and give each its lane. The trials of these keep files
     in the folder."""
     measured = collector.measured
+    collector.start(0, IMPORTING)
     suites, unimportable = selected(job, lanes.discover(_import_for_deciding), measured)
     placed = Placement(job, lanes, measured)
     if any(measured.cases.values()):

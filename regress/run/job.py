@@ -22,11 +22,28 @@ from regress.run.visits import Visits
 
 
 class Watcher(Interface):
-    """Who wants to know how far it is."""
+    """Who wants to know how far it is. A phase of 0 steps is one that nobody can tell the progress of."""
 
     def start(self, total: int, title: str) -> None: ...
     def advance(self, text: str, steps: int = 1) -> None: ...
     def note(self, text: str) -> None: ...
+
+
+class PartOfPhase:
+    """Watches a job that is a small part of a phase, one of many: passes on what is noted and what is worked on, but not how
+    far this job is."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self._watcher = watcher
+
+    def start(self, total: int, title: str) -> None:
+        pass
+
+    def advance(self, text: str, steps: int = 1) -> None:
+        self._watcher.advance(text, 0)
+
+    def note(self, text: str) -> None:
+        self._watcher.note(text)
 
 
 Sink = Callable[[Round, Mapping[str, Any], Benchmark], None]

@@ -36,7 +36,7 @@ def environment(**more: str) -> dict[str, str]:
 def suite_of(scratch: Path, folder: Path) -> list[Benchmark]:
     """The benchmarks of a suite. Raises RuntimeError where a file of it cannot be imported."""
     job = _job(scratch, folder, (), 1, Settings(device=DEVICE))
-    suite: Suite = discover(job, job.sides[0])
+    suite: Suite = discover(job, job.sides[0], Silent())
     fatal = [f"{problem.where}: {problem.message}" for problem in suite.problems if problem.fatal]
     if fatal:
         raise RuntimeError("; ".join(fatal))

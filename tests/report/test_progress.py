@@ -65,6 +65,18 @@ def test_a_phase_that_comes_to_its_end_is_done() -> None:
     ]
 
 
+def test_a_phase_whose_progress_nobody_can_tell_is_told_of_if_it_took_long() -> None:
+    clock, stream = Clock(), io.StringIO()
+    with Progress(stream, clock=clock) as progress:
+        for took_s in (9.0, 72.0):
+            progress.start(0, "importing the suite")
+            clock.now += took_s
+    assert stream.getvalue().splitlines() == ["importing the suite: 1:12"]
+    with Progress(terminal := Terminal(), clock=Clock()) as progress:
+        progress.start(0, "importing the suite")
+    assert "importing the suite" in terminal.getvalue()
+
+
 def test_the_first_line_comes_before_anything_is_done() -> None:
     clock, stream = Clock(), io.StringIO()
     progress = Progress(stream, clock=clock, interval_s=5.0)

@@ -27,7 +27,7 @@ def bench(tmp_path: Path) -> Bench:
 def profile(bench: Bench, name: str, *params: str, calls: int = 4, **job: Any) -> Profiled:
     asked = bench.job(**job)
     (side,) = asked.sides
-    benchmarks = {benchmark.name: benchmark for benchmark in discover(asked, side).benchmarks}
+    benchmarks = {benchmark.name: benchmark for benchmark in discover(asked, side, bench.watch).benchmarks}
     return profiled(side, asked, benchmarks[name], Case(name, params), bench.root / "traces", calls)
 
 

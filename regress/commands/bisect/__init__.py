@@ -121,7 +121,7 @@ class _Bisect:
         cases: dict[Case, str] = {}
         for name, commit in (("head", bad), ("base", good)):
             prepared, _ = self.meter.prepare(commit, name)
-            suite = discover(self.meter.job(prepared), prepared)
+            suite = discover(self.meter.job(prepared), prepared, self._watcher)
             cases.update((case, benchmark.code) for benchmark in suite.benchmarks for case in cases_of(benchmark))
             try:
                 self.meter.case = one_case(words, list(cases))

@@ -10,7 +10,7 @@ from regress.errors import BuildFailed, NothingMeasured
 from regress.measure.wire import Ceilings
 from regress.model import Batch, Case, Commit, Machine, Side
 from regress.run.environments import Prepared
-from regress.run.execute import Job, JobResult, Steps, Watcher, execute
+from regress.run.execute import Job, JobResult, PartOfPhase, Steps, Watcher, execute
 from regress.run.plan import Selection
 from regress.session import Session
 from regress.session.recorder import Recorder
@@ -56,7 +56,7 @@ class Meter:
         job = _of_case(self.job(base, head), self.case)
         recorder = Recorder(session, self.root, (base, head))
         with session.devices.held(self._watcher):
-            measured = execute(job, recorder.take, _Notes(self._watcher), steps)
+            measured = execute(job, recorder.take, PartOfPhase(self._watcher), steps)
         recorder.finish(measured)
         self.machine = recorder.machine
         self.recorded_as = recorder.named(base.side).environment
@@ -107,22 +107,6 @@ class PairSteps:
         at, self._at = self._at, self._at + wanted
         afresh, self._afresh = self._afresh, False
         return Batch({self._case: wanted}, at, self._title, afresh=afresh)
-
-
-class _Notes:
-    """Passes on what is noted, and keeps to itself how far a single measurement is: there are many of them."""
-
-    def __init__(self, watcher: Watcher) -> None:
-        self._watcher = watcher
-
-    def start(self, total: int, title: str) -> None:
-        pass
-
-    def advance(self, text: str, steps: int = 1) -> None:
-        self._watcher.advance(text, 0)
-
-    def note(self, text: str) -> None:
-        self._watcher.note(text)
 
 
 def _of_case(job: Job, case: Case) -> Job:

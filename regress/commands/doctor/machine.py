@@ -179,7 +179,7 @@ def _repository(session: Session) -> Iterator[Check]:
 def _suite(session: Session, watcher: Watcher) -> Iterator[Check]:
     try:
         side = session.prepare(session.tree_side("head"), watcher)
-        suite = discover(session.job((side,), 1), side)
+        suite = discover(session.job((side,), 1), side, watcher)
     except RegressError as error:
         yield Check("suite", "fail", error.cause, error.fix)
         return

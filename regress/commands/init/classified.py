@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from regress.model import Batch, Benchmark, Case, Round, SuiteProblem, metric_of
-from regress.run.execute import Job, JobResult, Watcher, discover, execute
+from regress.run.execute import Job, JobResult, PartOfPhase, Watcher, discover, execute
 from regress.run.plan import Selection, select
 from regress.run.problems import apart, nothing_selected
 from regress.text.wording import counted
@@ -136,7 +136,7 @@ PART = 0.2
 def classify(job: Job, watcher: Watcher, budget_s: float) -> Classified:
     """Try the cases of the job, until all are tried or the time is over, which ends a case that is under way. Raises
     NothingMeasured where it has none."""
-    suite = discover(job, job.sides[-1])
+    suite = discover(job, job.sides[-1], watcher)
     end_s = time.monotonic() + budget_s
     waiting = _in_turn(select(suite.benchmarks, job.selection))
     if not waiting:
@@ -144,9 +144,10 @@ def classify(job: Job, watcher: Watcher, budget_s: float) -> Classified:
     problems, _ = apart(suite.problems, job.selection, suite.benchmarks, job.suite)
     count, given_up, size = len(waiting), 0, FULL
     classified: Classified | None = None
+    trying = _Trying(count, watcher)
     while waiting and (classified is None or (time.monotonic() < end_s and not classified.interrupted)):
         began, group, waiting = time.monotonic(), waiting[:size], waiting[size:]
-        part = _group(replace(job, quick=classified is not None), group, watcher, end_s)
+        part = _group(replace(job, quick=classified is not None), group, trying, end_s)
         slow = _timed_out(part.rounds)
         given_up += sum(case.name in slow and case not in part.kinds for case in (*group, *waiting))
         waiting = [case for case in waiting if case.name not in slow]
@@ -154,6 +155,21 @@ def classify(job: Job, watcher: Watcher, budget_s: float) -> Classified:
         classified = part if classified is None else classified.and_then(part)
     assert classified is not None
     return replace(classified, problems=tuple(problems), cases=count, given_up=given_up)
+
+
+class _Trying(PartOfPhase):
+    """How many of all cases have been tried. A case may give several rounds."""
+
+    def __init__(self, cases: int, watcher: Watcher) -> None:
+        super().__init__(watcher)
+        self._seen: set[Case] = set()
+        watcher.start(cases, "cases tried")
+
+    def take(self, round: Round, facts: Mapping[str, Any], benchmark: Benchmark) -> None:
+        """What is measured to find out is no result."""
+        case = Case.of(round)
+        self._watcher.advance(str(case), int(case not in self._seen))
+        self._seen.add(case)
 
 
 class _Growing:
@@ -186,10 +202,10 @@ def _in_turn(cases: Sequence[Case]) -> list[Case]:
     return [case for turn in turns for case in turn if case is not None]
 
 
-def _group(job: Job, cases: Sequence[Case], watcher: Watcher, end_s: float) -> Classified:
+def _group(job: Job, cases: Sequence[Case], trying: _Trying, end_s: float) -> Classified:
     """Visit the cases, and those that may belong under the device protocol once more under it, as far as there is time."""
     job = replace(job, selection=Selection(tuple(map(str, cases)), known=True))
-    plain = execute(job, _forget, watcher, _Growing(cases, end_s))
+    plain = execute(job, trying.take, trying, _Growing(cases, end_s))
     benchmarks = plain.benchmarks.get("head", {})
     first = {Case.of(round): round for round in plain.rounds}
     counted = any("launches" in round.values for round in plain.rounds)
@@ -201,9 +217,8 @@ def _group(job: Job, cases: Sequence[Case], watcher: Watcher, end_s: float) -> C
     names = sorted({case.name for case in asking})
     settings = replace(job.settings, cuda=(*job.settings.cuda, *(f"^{re.escape(name)}$" for name in names)))
     again = Selection(tuple(sorted(map(str, asking))), known=True)
-    tried = execute(
-        replace(job, settings=settings, selection=again), _forget, watcher, _Growing(sorted(asking, key=str), end_s)
-    )
+    job = replace(job, settings=settings, selection=again)
+    tried = execute(job, trying.take, trying, _Growing(sorted(asking, key=str), end_s))
     second = {case: round for round in tried.rounds if (case := Case.of(round)) in asking}
     kinds = {
         case: kind for case, kind in kinds.items() if case not in asking
@@ -260,7 +275,3 @@ def _start(name: str, depth: int) -> str:
 def _is_timed(benchmark: Benchmark) -> bool:
     """Whether it is a `time_*`: only these can be moved, and only these do patterns concern."""
     return benchmark.metric == "wall_time" and not benchmark.name.rpartition(".")[2].lower().startswith("timeraw")
-
-
-def _forget(round: Round, facts: Mapping[str, Any], benchmark: Benchmark) -> None:
-    """What is measured to find out is no result."""

@@ -99,7 +99,7 @@ def choose(session: Session, revision: str | None, watcher: Watcher, environment
     """The cases that match what was asked for, made ready with the code of that revision. Raises NothingMeasured, with similar
     names, where none does."""
     job = session.job((session.prepare(session.one_side(revision, environment), watcher),), 1)
-    suite = discover(job, job.sides[0])
+    suite = discover(job, job.sides[0], watcher)
     cases = select(suite.benchmarks, job.selection)
     if not cases:
         searched = where_searched(session.config.benchmark_dir, suite.problems)

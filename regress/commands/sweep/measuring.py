@@ -17,7 +17,7 @@ from regress.history import new_run
 from regress.measure.wire import Ceilings
 from regress.model import Benchmark, Case, Commit, Failure, Machine, Round, Side, SuiteProblem
 from regress.run.environments import Prepared, identity_of
-from regress.run.execute import JobResult, Watcher, execute
+from regress.run.execute import IMPORTING, JobResult, Watcher, execute
 from regress.run.plan import Selection, select, unimportable
 from regress.run.problems import apart, nothing_selected
 from regress.session import Session
@@ -123,6 +123,7 @@ class Sweep:
         """The suite's benchmarks by name, and the version of the interpreter; `cases` are those that are wanted."""
         job = self._session.job((prepared,), self.rounds)
         visits = job.visits()
+        self._watcher.start(0, IMPORTING)
         try:
             suite = visits.discover([prepared])[prepared.side.name]
             python = visits.processes.python_of(prepared)
