@@ -6,42 +6,42 @@
   let charts = [];
   R.details = () => [];
 
-  const timelines = each => {
-    const entries = each.timelines.map(one => ({
-      ...one,
-      operation: one.name,
-      end_s: one.start_s + one.duration_s,
+  const timelines = explained => {
+    const entries = explained.timelines.map(span => ({
+      ...span,
+      operation: span.name,
+      end_s: span.start_s + span.duration_s,
       device: "",
-      thread: `${one.side} ${one.lane}`,
-      place: `${one.side}, ${one.lane}`,
+      thread: `${span.side} ${span.lane}`,
+      place: `${span.side}, ${span.lane}`,
       depth: 0,
     }));
     const took = new Map();
     for (const one of entries) if (one.lane !== "host") took.set(one.name, (took.get(one.name) ?? 0) + one.duration_s);
-    const names = [...took].sort((a, b) => b[1] - a[1]).map(([operation]) => ({operation}));
-    return R.timelineChart(entries, names, "Both timelines");
+    const operations = [...took].sort((a, b) => b[1] - a[1]).map(([operation]) => ({operation}));
+    return R.timelineChart(entries, operations, "Both timelines");
   };
 
   const list = (title, lines) =>
     lines.length > 0 &&
     h("section", null, h("h2", null, title), h("ul", {class: "changed"}, lines.map(line => h("li", {class: "mono"}, line))));
 
-  const nodesOf = each => {
-    const chart = each.timelines.length > 0 && timelines(each);
+  const nodesOf = explained => {
+    const chart = explained.timelines.length > 0 && timelines(explained);
     if (chart) charts.push(chart);
     return [
-      h("h1", null, each.sentence),
+      h("h1", null, explained.sentence),
       h("p", {class: "lede"}, R.explained.lede),
-      each.warnings.map(words => h("p", {class: "banner"}, words)),
-      each.also.map(words => h("p", null, `Also: ${words}`)),
-      each.parts.length > 0 && parts(each),
+      explained.warnings.map(words => h("p", {class: "banner"}, words)),
+      explained.also.map(words => h("p", null, `Also: ${words}`)),
+      explained.parts.length > 0 && parts(explained),
       chart && chart.node,
-      each.kernels.length > 0 && kernels(each, "Kernels and copies"),
-      list("Files changed", each.files),
-      list("Commits", each.commits),
+      explained.kernels.length > 0 && kernels(explained, "Kernels and copies"),
+      list("Files changed", explained.files),
+      list("Commits", explained.commits),
     ];
   };
-  const draw = () => charts.forEach(each => each.draw());
+  const draw = () => charts.forEach(chart => chart.draw());
   let waiting;
   addEventListener("resize", () => {
     clearTimeout(waiting);

@@ -2,7 +2,7 @@
 (R => {
   const {h, text} = R;
   const {plain, tone, fastest, stretches, ranked, told} = R.sides;
-  // From such a ratio of sizes on the axes are logarithmic; an interval may reach so far beyond the values.
+  // From this ratio of sizes on the axes are logarithmic. An interval widens the axis no further than this factor from its value.
   const SPAN = 8,
     REACH = 3;
   const DASHES = [[], [7, 4], [2, 3], [9, 3, 2, 3]];
@@ -10,18 +10,18 @@
   // Round values between the ends, at least two of them: 1, 2, 5, 10, ... where the axis is logarithmic and long enough.
   const splitsOf = (low, high, log) => {
     if (log) {
-      const found = [];
+      const splits = [];
       for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power += 1)
         for (const digit of [1, 2, 5]) {
-          const each = digit * 10 ** power;
-          if (each >= low && each <= high) found.push(each);
+          const split = digit * 10 ** power;
+          if (split >= low && split <= high) splits.push(split);
         }
-      if (found.length > 7) return found.filter(each => /^1/.test(each.toExponential(0)));
-      if (found.length > 1) return found;
+      if (splits.length > 7) return splits.filter(split => /^1/.test(split.toExponential(0)));
+      if (splits.length > 1) return splits;
     }
     const rough = (high - low) / 4,
       power = 10 ** Math.floor(Math.log10(rough)),
-      step = [1, 2, 5, 10].find(each => each * power >= rough) * power;
+      step = [1, 2, 5, 10].find(multiple => multiple * power >= rough) * power;
     const first = Math.ceil(low / step);
     return Array.from({length: Math.floor(high / step) - first + 1}, (_, k) => (first + k) * step);
   };
@@ -36,8 +36,8 @@
   // Sizes that have room for their names.
   const thinned = (u, xs, room) => {
     let right = -Infinity;
-    return xs.filter(each => {
-      const place = u.valToPos(each, "x");
+    return xs.filter(size => {
+      const place = u.valToPos(size, "x");
       if (place - right < room) return false;
       right = place;
       return true;
@@ -67,10 +67,10 @@
     ctx.fill();
   };
 
-  // Above the lines which is the fastest where; a ring around its points; intervals as bars.
+  // Draws a strip above the lines that names the fastest, a ring around its points, and intervals as bars.
   const painter = (panel, sides) => u => {
     const {ctx, bbox} = u,
-      px = each => each * devicePixelRatio,
+      px = length => length * devicePixelRatio,
       right = bbox.left + bbox.width;
     const x = at => u.valToPos(panel.combinations[at].size, "x", true),
       y = value => u.valToPos(value, "y", true);
@@ -90,7 +90,7 @@
         ctx.fillStyle = R.color(tone(k));
         ctx.fillRect(from + px(1), top + px(16), to - from - px(2), px(2));
       }
-      const words = labels.find(each => ctx.measureText(each).width < to - from - px(8));
+      const words = labels.find(label => ctx.measureText(label).width < to - from - px(8));
       ctx.fillStyle = R.color(name ? "--ink" : "--soft");
       if (words) ctx.fillText(words, (from + to) / 2, top + px(8.5));
     }
@@ -101,8 +101,8 @@
     sides.names.forEach((name, k) => {
       ctx.fillStyle = ctx.strokeStyle = R.color(tone(k));
       ctx.lineWidth = px(1.4);
-      panel.combinations.forEach((each, at) => {
-        const time = each.times[k];
+      panel.combinations.forEach((combination, at) => {
+        const time = combination.times[k];
         if (!time || time.value === null) return;
         const place = x(at),
           [top, bottom] = [y(time.high), y(time.low)];
@@ -117,7 +117,7 @@
           ctx.stroke();
         }
         shape(ctx, k, place, y(time.value), px(3.6));
-        if (fastest(each) === name) {
+        if (fastest(combination) === name) {
           ctx.save();
           ctx.strokeStyle = R.color("--ink");
           ctx.beginPath();
@@ -133,12 +133,12 @@
   // A click shows the history of the case that is nearest.
   const drawn = (node, panel, sides, go) => {
     const {combinations} = panel,
-      xs = combinations.map(each => each.size),
-      times = combinations.flatMap(each => each.times.filter(time => time?.value > 0));
-    const column = (k, key) => combinations.map(each => each.times[k]?.[key] ?? null);
+      xs = combinations.map(combination => combination.size),
+      times = combinations.flatMap(combination => combination.times.filter(time => time?.value > 0));
+    const column = (k, key) => combinations.map(combination => combination.times[k]?.[key] ?? null);
     const logX = xs[0] > 0 && xs.at(-1) / xs[0] >= SPAN,
-      low = Math.min(...times.map(each => Math.max(each.low, each.value / REACH))),
-      high = Math.max(...times.map(each => Math.min(each.high, each.value * REACH))),
+      low = Math.min(...times.map(time => Math.max(time.low, time.value / REACH))),
+      high = Math.max(...times.map(time => Math.min(time.high, time.value * REACH))),
       logY = logX && low > 0,
       rangeX = spread(xs[0], xs.at(-1), logX, 0.06),
       rangeY = logY ? spread(low, high, true, 0.08) : [0, high * 1.08];
@@ -157,10 +157,10 @@
       box.style.right = left < half ? "" : `${2 * half - left + 14}px`;
     };
     const nearest = u => {
-      const each = combinations[u.cursor.idx];
+      const combination = combinations[u.cursor.idx];
       return (
-        each &&
-        ranked(sides, each)
+        combination &&
+        ranked(sides, combination)
           .filter(({time}) => time.value !== null)
           .map(({time}) => ({time, away: Math.abs(u.valToPos(time.value, "y") - u.cursor.top)}))
           .sort((a, b) => a.away - b.away)[0]?.time
@@ -189,7 +189,7 @@
             size: 34,
             splits: self => thinned(self, xs, 46),
             filter: (_, splits) => splits,
-            values: (_, splits) => splits.map(each => plain(combinations[xs.indexOf(each)].params[sides.size])),
+            values: (_, splits) => splits.map(size => plain(combinations[xs.indexOf(size)].params[sides.size])),
           },
           {
             ...axis,
@@ -197,7 +197,7 @@
             splits: () => splitsOf(...rangeY, logY),
             filter: (_, splits) => splits,
             values: (_, splits) =>
-              logY ? splits.map(each => text.value(each, sides.unit)) : text.axis(splits, sides.unit),
+              logY ? splits.map(split => text.value(split, sides.unit)) : text.axis(splits, sides.unit),
           },
         ],
         series: [

@@ -1,4 +1,4 @@
-// What the implementations of a benchmark come to at a commit, as the chart and the table of them say it.
+// The implementations of a benchmark at a commit, in the words, shapes and colours that the chart and the table share.
 (R => {
   const {h, text} = R;
   const SHAPES = ["●", "■", "▲", "◆"];
@@ -6,46 +6,46 @@
   const plain = param => param.replace(/^(['"])(.*)\1$/s, "$2");
   const tone = k => `--l${k % 8}`;
 
-  // One for each combination of what is neither the implementation nor the size, by size; none if there is no size.
+  // A panel for each combination of the parameters other than implementation and size, its times by size; none without a size.
   const panelsOf = sides => {
     if (sides.size === null) return [];
-    const found = new Map();
-    for (const each of sides.combinations) {
-      const key = each.params.filter((_, k) => k !== sides.size).join(", ");
-      if (!found.has(key)) found.set(key, []);
-      found.get(key).push(each);
+    const byRest = new Map();
+    for (const combination of sides.combinations) {
+      const key = combination.params.filter((_, k) => k !== sides.size).join(", ");
+      if (!byRest.has(key)) byRest.set(key, []);
+      byRest.get(key).push(combination);
     }
     const names = sides.param_names.filter((_, k) => k !== sides.size);
     return sides.crossovers
       .map(([rest, words]) => ({
         title: rest.map((value, at) => `${names[at]} ${plain(value)}`).join(", "),
         words,
-        combinations: found.get(rest.join(", ")).sort((a, b) => a.size - b.size),
+        combinations: byRest.get(rest.join(", ")).sort((a, b) => a.size - b.size),
       }))
-      .filter(panel => panel.combinations.some(each => each.leaders.length));
+      .filter(panel => panel.combinations.some(combination => combination.leaders.length));
   };
   const fastest = combination => (combination.outcome === "fastest" ? combination.leaders[0] : "");
-  // Neighbours with the same outcome: what to call it, the longest first, and the implementation that it is about.
+  // Neighbouring sizes with the same outcome: labels for it, the longest first, and the implementation that it is about.
   const stretches = (combinations, names) => {
-    const found = [];
-    combinations.forEach((each, at) => {
-      const own = names.filter(name => each.leaders.includes(name)),
+    const joined = [];
+    combinations.forEach((combination, at) => {
+      const own = names.filter(name => combination.leaders.includes(name)),
         name = own.length === 1 ? own[0] : "",
         labels = {
           fastest: [name, SHAPES[names.indexOf(name) % 4]],
           alone: [`only ${name}`, SHAPES[names.indexOf(name) % 4]],
           "no difference shown": [`${own.join(", ")}: no difference`, "no difference", "="],
           "nothing measured": ["nothing measured", "nothing", "–"],
-        }[each.outcome];
-      if (found.at(-1)?.labels[0] === labels[0]) found.at(-1).last = at;
-      else found.push({labels, name, first: at, last: at});
+        }[combination.outcome];
+      if (joined.at(-1)?.labels[0] === labels[0]) joined.at(-1).last = at;
+      else joined.push({labels, name, first: at, last: at});
     });
-    return found;
+    return joined;
   };
   const ranked = (sides, combination) =>
     sides.names
       .map((name, k) => ({name, k, time: combination.times[k]}))
-      .filter(each => each.time)
+      .filter(contender => contender.time)
       .sort((a, b) => (a.time.value ?? Infinity) - (b.time.value ?? Infinity));
   // In words, for the table, the box at the pointer and readers that do not see: "triton is the fastest", "only triton".
   const answer = ({outcome, leaders}) =>

@@ -7,12 +7,12 @@
   const sha = (shard, sides) => shard.commits[sides.commit];
   const commitAt = (shard, sides) => R.commitAt.get(sha(shard, sides));
 
-  // What is offered at that place and metric, the newest first; what the hash names, else the newest.
-  const chosen = (shard, now) => {
+  // The commits offered in this place and metric, the newest first, and the one that the address names, else the newest.
+  const chosen = (shard, view) => {
     const offered = shard.sides.filter(
-      each => each.place === now.lines[0].place && each.metric === now.metric && commitAt(shard, each) !== undefined,
+      offer => offer.place === view.lines[0].place && offer.metric === view.metric && commitAt(shard, offer) !== undefined,
     );
-    return {offered, sides: offered.find(each => sha(shard, each) === R.get("side")) ?? offered[0]};
+    return {offered, sides: offered.find(offer => sha(shard, offer) === R.get("side")) ?? offered[0]};
   };
   const named = (shard, sides) => {
     const at = commitAt(shard, sides),
@@ -20,7 +20,7 @@
     return [tags[0], R.short(sha(shard, sides))].filter(Boolean).join(" ");
   };
 
-  const table = (shard, sides, now) =>
+  const table = (shard, sides, view) =>
     R.table({
       rows: sides.combinations,
       caption: `Implementations of ${shard.name} at ${named(shard, sides)}`,
@@ -30,25 +30,25 @@
           key: name,
           label: name,
           num: k === sides.size,
-          value: each => (k === sides.size ? each.size : plain(each.params[k])),
-          cell: each => plain(each.params[k]),
+          value: combination => (k === sides.size ? combination.size : plain(combination.params[k])),
+          cell: combination => plain(combination.params[k]),
         })),
         {
           key: "fastest",
           label: "Fastest",
-          value: each => fastest(each) || answer(each),
-          cell: each => [
-            fastest(each) ? h("b", null, fastest(each)) : h("span", {class: "answer"}, answer(each)),
-            fastest(each) && h("span", {class: "soft small"}, ` ${ahead(sides, each)}`),
-            each.reasons.map(reason => h("div", {class: "soft small answer"}, reason)),
+          value: combination => fastest(combination) || answer(combination),
+          cell: combination => [
+            fastest(combination) ? h("b", null, fastest(combination)) : h("span", {class: "answer"}, answer(combination)),
+            fastest(combination) && h("span", {class: "soft small"}, ` ${ahead(sides, combination)}`),
+            combination.reasons.map(reason => h("div", {class: "soft small answer"}, reason)),
           ],
         },
         ...sides.names.map((name, k) => ({
           key: name,
           label: `${SHAPES[k % 4]} ${name}`,
           num: true,
-          value: each => each.times[k]?.value ?? null,
-          cell: each => cell(shard, sides, each.times[k], fastest(each) === name, now),
+          value: combination => combination.times[k]?.value ?? null,
+          cell: combination => cell(shard, sides, combination.times[k], fastest(combination) === name, view),
         })),
       ],
     });
@@ -57,17 +57,17 @@
     return after?.time.ratio ? `then ${after.name} ${text.change(after.time.ratio)}` : "";
   };
   // A time leads to its history.
-  const cell = (shard, sides, time, best, now) => {
+  const cell = (shard, sides, time, best, view) => {
     if (!time) return text.MISSING;
     if (time.value === null) return h("span", {class: "soft"}, time.failure);
     const words = text.value(time.value, sides.unit),
-      link = R.link("benchmark", shard.name, {c: time.params, metric: now.metric, at: R.get("at")});
+      link = R.link("benchmark", shard.name, {c: time.params, metric: view.metric, at: R.get("at")});
     return h("a", {href: link}, best ? h("b", null, words) : words);
   };
 
   // Null where there is nothing to compare. `drawn` draws the charts, once the node stands in the page.
-  R.implementations = (shard, now, go) => {
-    const {offered, sides} = chosen(shard, now);
+  R.implementations = (shard, view, go) => {
+    const {offered, sides} = chosen(shard, view);
     if (!sides) return null;
     const panels = panelsOf(sides),
       shown = panels.slice(0, MOST_CHARTS);
@@ -94,11 +94,11 @@
             ? h(
                 "select",
                 {data: {param: "side"}, onchange: event => go({side: event.target.value})},
-                offered.map((each, at) =>
+                offered.map((offer, at) =>
                   h(
                     "option",
-                    {value: sha(shard, each), selected: each === sides},
-                    named(shard, each) + (at ? "" : ", the newest"),
+                    {value: sha(shard, offer), selected: offer === sides},
+                    named(shard, offer) + (at ? "" : ", the newest"),
                   ),
                 ),
               )
@@ -110,7 +110,7 @@
             {class: "legend"},
             sides.names.map(
               (name, k) =>
-                sides.combinations.some(each => each.times[k]?.value > 0) &&
+                sides.combinations.some(combination => combination.times[k]?.value > 0) &&
                 h(
                   "span",
                   null,
@@ -136,7 +136,7 @@
       ),
       panels.length > shown.length &&
         h("p", {class: "soft small"}, `${panels.length - shown.length} more combinations are in the table.`),
-      (made => [made.node, made.exports])(table(shard, sides, now)),
+      (made => [made.node, made.exports])(table(shard, sides, view)),
     );
     return {node, drawn: () => shown.map((panel, at) => drawn(nodes[at], panel, sides, go))};
   };

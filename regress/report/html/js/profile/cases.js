@@ -1,27 +1,36 @@
-// Cases that were profiled, programs, and what other profilers have recorded: of each bottlenecks, and its tables.
+// Cases that were profiled, programs, and what other profilers have recorded: the bottlenecks and the tables of each.
 (R => {
   const {h, text} = R;
   const share = (part, whole) => (typeof part === "number" && whole > 0 ? part / whole : null);
-  const size = each => (each ? each.join(" × ") : "");
-  const rate = each => (typeof each === "number" ? `${text.number(each / 1e9)} GB/s` : text.MISSING);
+  const size = dimensions => (dimensions ? dimensions.join(" × ") : "");
+  const rate = bytesPerSecond =>
+    typeof bytesPerSecond === "number" ? `${text.number(bytesPerSecond / 1e9)} GB/s` : text.MISSING;
 
-  // Columns of numbers, by what they are of.
-  const column = (key, label, value, cell, more = {}) => ({key, label, num: true, value, cell: each => cell(value(each)), ...more});
-  const percent = each => (typeof each === "number" ? text.percent(Math.round(each * 1e6) / 1e6) : text.MISSING);
-  // Times have whole nanoseconds: what is far below is what is left of subtracting them.
-  const seconds = each => (typeof each === "number" ? text.value(Math.round(each * 1e10) / 1e10, "s") : text.MISSING);
-  const bytes = each => (typeof each === "number" ? text.value(each, "B") : text.MISSING);
-  const count = each => (typeof each === "number" ? (Number.isInteger(each) ? String(each) : text.number(each)) : text.MISSING);
+  // A column of numbers, and how numbers of each kind are written.
+  const column = (key, label, value, cell, more = {}) => ({
+    key,
+    label,
+    num: true,
+    value,
+    cell: row => cell(value(row)),
+    ...more,
+  });
+  const percent = fraction => (typeof fraction === "number" ? text.percent(Math.round(fraction * 1e6) / 1e6) : text.MISSING);
+  // Times are whole nanoseconds: what is far below one is the rounding error of a subtraction.
+  const seconds = time => (typeof time === "number" ? text.value(Math.round(time * 1e10) / 1e10, "s") : text.MISSING);
+  const bytes = amount => (typeof amount === "number" ? text.value(amount, "B") : text.MISSING);
+  const count = number =>
+    typeof number === "number" ? (Number.isInteger(number) ? String(number) : text.number(number)) : text.MISSING;
   const HIDE = {hide: true};
   const words = (key, label, value, more = {}) => ({key, label, value, cell: value, ...more});
-  // The whole name goes with what is exported, and is told where the pointer rests.
+  // The whole name is what is exported, and what is shown where the pointer rests.
   const named = (label, name, whole, below = () => "") => ({
     key: label,
     label,
     value: whole,
-    cell: each => [
-      h("span", {class: "mono name whose", title: whole(each)}, R.name(name(each))),
-      below(each) && h("div", {class: "small soft"}, below(each)),
+    cell: row => [
+      h("span", {class: "mono name whose", title: whole(row)}, R.name(name(row))),
+      below(row) && h("div", {class: "small soft"}, below(row)),
     ],
   });
   // The case that a table is of, where there are several.
@@ -33,14 +42,14 @@
     return rows.length > 0 && R.tabled(title, {columns, rows, caption, name: title.toLowerCase().replaceAll(" ", "-")});
   };
 
-  const bottleneck = found =>
-    found &&
+  const bottleneck = bound =>
+    bound &&
     h(
       "section",
       null,
       h("h2", null, "Bottlenecks"),
-      h("p", null, h("span", {class: "tag"}, found.kind === "unknown" ? "cause unknown" : found.kind), ` ${found.why}`),
-      h("p", null, `What to try: ${found.advice}`),
+      h("p", null, h("span", {class: "tag"}, bound.kind === "unknown" ? "cause unknown" : bound.kind), ` ${bound.why}`),
+      h("p", null, `What to try: ${bound.advice}`),
     );
   const figures = all =>
     h(
@@ -52,133 +61,133 @@
           h("div", null, h("dt", null, name), h("dd", null, h("span", {class: "big"}, value), h("span", {class: "soft small"}, note))),
         ),
     );
-  const title = each => (each.params.length ? `${each.name}(${each.params.join(", ")})` : each.name);
-  const binding = found => (found && found.kind !== "unknown" ? `, ${found.kind}` : "");
-  const failed = each =>
-    each.failure && h("p", {class: "banner bad"}, `${each.failure.kind === "error" ? "" : `${each.failure.kind}: `}${each.failure.message}`);
-  const notes = each => each.flags.map(line => h("p", {class: "banner"}, line));
+  const title = result => (result.params.length ? `${result.name}(${result.params.join(", ")})` : result.name);
+  const binding = bound => (bound && bound.kind !== "unknown" ? `, ${bound.kind}` : "");
+  const failed = result =>
+    result.failure && h("p", {class: "banner bad"}, `${result.failure.kind === "error" ? "" : `${result.failure.kind}: `}${result.failure.message}`);
+  const notes = result => result.flags.map(line => h("p", {class: "banner"}, line));
   const kept = (word, file) => file && h("p", {class: "small soft"}, `${word} `, h("span", {class: "mono"}, R.name(file)));
 
   // -- where the time of a call goes
-  const labelOf = (found, name) => [...found.kernels, ...found.copies].find(each => each.name === name)?.short || name;
-  const totals = (found, whole) => {
-    const sums = found.totals,
+  const labelOf = (profile, name) => [...profile.kernels, ...profile.copies].find(use => use.name === name)?.short || name;
+  const totals = (profile, whole) => {
+    const sums = profile.totals,
       timed = sums.span_s > 0,
       of = part => (timed ? `${percent(share(part, sums.span_s))} of ${whole}` : "added up");
     return figures([
-      found.call_s > 0 && ["a call", seconds(found.call_s), "without the profiler"],
-      timed && ["under the profiler", seconds(sums.span_s), found.calls > 1 ? `mean of ${found.calls}` : whole],
-      found.on_device && ["device busy", seconds(sums.device_busy_s), of(sums.device_busy_s)],
-      found.on_device && timed && ["device idle", seconds(sums.idle_s), of(sums.idle_s)],
+      profile.call_s > 0 && ["a call", seconds(profile.call_s), "without the profiler"],
+      timed && ["under the profiler", seconds(sums.span_s), profile.calls > 1 ? `mean of ${profile.calls}` : whole],
+      profile.on_device && ["device busy", seconds(sums.device_busy_s), of(sums.device_busy_s)],
+      profile.on_device && timed && ["device idle", seconds(sums.idle_s), of(sums.idle_s)],
       ["host busy", seconds(sums.host_busy_s), timed ? `${seconds(sums.overlap_s)} of it while the device was` : "in CUDA, without waiting"],
       ["host waiting", seconds(sums.waiting_s), text.counted(Math.round(sums.synchronizations), "synchronization")],
-      found.on_device && ["launches", count(sums.launches), `and ${text.counted(Math.round(sums.copies), "copy", "copies")}`],
-      found.memory && ["peak memory", bytes(found.memory.peak_bytes), "of the device"],
+      profile.on_device && ["launches", count(sums.launches), `and ${text.counted(Math.round(sums.copies), "copy", "copies")}`],
+      profile.memory && ["peak memory", bytes(profile.memory.peak_bytes), "of the device"],
     ]);
   };
-  const kernels = (found, whole) =>
+  const kernels = (profile, whole) =>
     tabled(
       "Kernels",
-      found.kernels,
+      profile.kernels,
       [
-        named("kernel", each => each.short || each.name, each => each.name),
-        column("launches", "launches", each => each.launches, count),
-        column("seconds", "device", each => each.seconds, seconds),
-        column("share", "share", each => share(each.seconds, whole), percent),
-        column("host_s", "host", each => each.host_s || null, seconds, HIDE),
-        words("grid", "grid", each => size(each.grid), HIDE),
-        words("block", "block", each => size(each.block), HIDE),
-        column("registers", "registers", each => each.registers, count, HIDE),
-        column("shared_bytes", "shared", each => each.shared_bytes, bytes, HIDE),
-        column("occupancy", "occupancy", each => each.occupancy, percent, HIDE),
-        words("operator", "in", each => each.operators[0] ?? "", HIDE),
+        named("kernel", kernel => kernel.short || kernel.name, kernel => kernel.name),
+        column("launches", "launches", kernel => kernel.launches, count),
+        column("seconds", "device", kernel => kernel.seconds, seconds),
+        column("share", "share", kernel => share(kernel.seconds, whole), percent),
+        column("host_s", "host", kernel => kernel.host_s || null, seconds, HIDE),
+        words("grid", "grid", kernel => size(kernel.grid), HIDE),
+        words("block", "block", kernel => size(kernel.block), HIDE),
+        column("registers", "registers", kernel => kernel.registers, count, HIDE),
+        column("shared_bytes", "shared", kernel => kernel.shared_bytes, bytes, HIDE),
+        column("occupancy", "occupancy", kernel => kernel.occupancy, percent, HIDE),
+        words("operator", "in", kernel => kernel.operators[0] ?? "", HIDE),
       ],
       "Kernels, the longest first",
     );
-  const copies = (found, whole) =>
+  const copies = (profile, whole) =>
     tabled(
       "Copies",
-      found.copies,
+      profile.copies,
       [
-        named("copy", each => each.name, each => each.name),
-        column("times", "times", each => each.launches, count),
-        column("seconds", "device", each => each.seconds, seconds),
-        column("share", "share", each => share(each.seconds, whole), percent),
-        column("bytes", "bytes", each => each.bytes || null, bytes),
-        column("bytes_s", "throughput", each => (each.bytes && each.seconds > 0 ? each.bytes / each.seconds : null), rate),
+        named("copy", copy => copy.name, copy => copy.name),
+        column("times", "times", copy => copy.launches, count),
+        column("seconds", "device", copy => copy.seconds, seconds),
+        column("share", "share", copy => share(copy.seconds, whole), percent),
+        column("bytes", "bytes", copy => copy.bytes || null, bytes),
+        column("bytes_s", "throughput", copy => (copy.bytes && copy.seconds > 0 ? copy.bytes / copy.seconds : null), rate),
       ],
       "Copies and memsets by their direction",
     );
-  const host = found => [
+  const host = profile => [
     tabled(
       "Components",
-      found.parts,
+      profile.parts,
       [
-        named("component", each => each.name, each => each.name),
-        column("uses", "uses", each => each.uses, count),
-        column("device_s", "device", each => each.device_s, seconds),
-        column("host_s", "host", each => each.host_s, seconds),
-        column("launches", "launches", each => each.launches, count, HIDE),
+        named("component", part => part.name, part => part.name),
+        column("uses", "uses", part => part.uses, count),
+        column("device_s", "device", part => part.device_s, seconds),
+        column("host_s", "host", part => part.host_s, seconds),
+        column("launches", "launches", part => part.launches, count, HIDE),
       ],
       "Parts marked by the program",
     ),
     tabled(
       "Operators",
-      found.operators,
+      profile.operators,
       [
-        named("operator", each => each.name, each => each.name),
-        column("calls", "calls", each => each.calls, count),
-        column("own_device_s", "device, alone", each => each.own_device_s, seconds),
-        column("own_host_s", "host, alone", each => each.own_host_s, seconds),
-        column("launches", "launches", each => each.launches, count, HIDE),
+        named("operator", operator => operator.name, operator => operator.name),
+        column("calls", "calls", operator => operator.calls, count),
+        column("own_device_s", "device, alone", operator => operator.own_device_s, seconds),
+        column("own_host_s", "host, alone", operator => operator.own_host_s, seconds),
+        column("launches", "launches", operator => operator.launches, count, HIDE),
       ],
       "Operators without those inside them",
     ),
     tabled(
       "CUDA API",
-      found.api_calls,
+      profile.api_calls,
       [
-        named("function", each => each.name, each => each.name),
-        column("calls", "calls", each => each.calls, count),
-        column("seconds", "host", each => each.seconds, seconds),
-        column("mean_s", "each", each => share(each.seconds, each.calls), seconds),
+        named("function", use => use.name, use => use.name),
+        column("calls", "calls", use => use.calls, count),
+        column("seconds", "host", use => use.seconds, seconds),
+        column("mean_s", "each", use => share(use.seconds, use.calls), seconds),
       ],
       "CUDA functions that the host called",
     ),
   ];
-  const gaps = found =>
+  const gaps = profile =>
     tabled(
       "Largest gaps",
-      found.gaps,
+      profile.gaps,
       [
-        words("after", "after", each => labelOf(found, each.after) || "the start"),
-        words("before", "before", each => labelOf(found, each.before) || "the end"),
-        column("duration_s", "idle", each => each.duration_s, seconds),
-        words("host", "the host was in", each => each.host || "nothing that is recorded", HIDE),
+        words("after", "after", gap => labelOf(profile, gap.after) || "the start"),
+        words("before", "before", gap => labelOf(profile, gap.before) || "the end"),
+        column("duration_s", "idle", gap => gap.duration_s, seconds),
+        words("host", "the host was in", gap => gap.host || "nothing that is recorded", HIDE),
       ],
       "Times when the device was idle",
     );
-  const profiled = found => {
-    if (!found.totals) return [h("h1", null, `${title(found)} could not be profiled.`), failed(found)];
-    const whole = found.totals.span_s || found.totals.device_busy_s,
-      word = found.call_s > 0 || found.host_s > 0 ? "a call" : "the program",
-      worst = found.bottleneck;
+  const profiled = profile => {
+    if (!profile.totals) return [h("h1", null, `${title(profile)} could not be profiled.`), failed(profile)];
+    const whole = profile.totals.span_s || profile.totals.device_busy_s,
+      word = profile.call_s > 0 || profile.host_s > 0 ? "a call" : "the program",
+      worst = profile.bottleneck;
     return [
-      h("h1", null, `${title(found)}${worst ? `: ${labelOf(found, worst.name)}, ${text.percent(worst.share)} of ${found.totals.span_s ? word : "the device's time"}${binding(found.bound)}` : ""}.`),
-      failed(found),
-      notes(found),
-      totals(found, word),
-      bottleneck(found.bound),
-      kernels(found, whole),
-      copies(found, whole),
-      host(found),
-      gaps(found),
-      kept("trace", found.trace),
+      h("h1", null, `${title(profile)}${worst ? `: ${labelOf(profile, worst.name)}, ${text.percent(worst.share)} of ${profile.totals.span_s ? word : "the device's time"}${binding(profile.bound)}` : ""}.`),
+      failed(profile),
+      notes(profile),
+      totals(profile, word),
+      bottleneck(profile.bound),
+      kernels(profile, whole),
+      copies(profile, whole),
+      host(profile),
+      gaps(profile),
+      kept("trace", profile.trace),
     ];
   };
 
   // -- kernels one by one, by Nsight Compute
-  const counter = (key, label, cell, more) => column(key, label, each => each.metrics[key], cell, more);
+  const counter = (key, label, cell, more) => column(key, label, kernel => kernel.metrics[key], cell, more);
   const launched = ({metrics}) =>
     [
       metrics.grid && `grid ${size(metrics.grid)}`,
@@ -190,10 +199,10 @@
       .join(", ");
   const exported = (key, value) => ({key, label: key, value, hidden: true});
   const METERED = [
-    named("kernel", each => each.label, each => each.metrics.kernel, launched),
-    column("launches", "launches", each => each.launches, count),
-    column("seconds", "time", each => (each.metrics.duration_s === null ? null : each.seconds), seconds),
-    column("share", "share", each => each.share, percent),
+    named("kernel", kernel => kernel.label, kernel => kernel.metrics.kernel, launched),
+    column("launches", "launches", kernel => kernel.launches, count),
+    column("seconds", "time", kernel => (kernel.metrics.duration_s === null ? null : kernel.seconds), seconds),
+    column("share", "share", kernel => kernel.share, percent),
     counter("achieved_occupancy", "occupancy", percent),
     counter("theoretical_occupancy", "at most", percent, HIDE),
     counter("memory_throughput", "memory", percent),
@@ -204,26 +213,26 @@
     counter("l2_hit_rate", "L2 hits", percent, HIDE),
     counter("registers", "registers", count, HIDE),
     counter("shared_bytes", "shared", bytes, HIDE),
-    words("bound", "bound by", each => each.bound.kind.replace("-bound", "")),
-    exported("dram_bytes_s", each => each.metrics.dram_bytes_s),
-    exported("grid", each => size(each.metrics.grid)),
-    exported("block", each => size(each.metrics.block)),
-    exported("waves", each => each.metrics.waves),
-    exported("advice", each => each.bound.advice),
+    words("bound", "bound by", kernel => kernel.bound.kind.replace("-bound", "")),
+    exported("dram_bytes_s", kernel => kernel.metrics.dram_bytes_s),
+    exported("grid", kernel => size(kernel.metrics.grid)),
+    exported("block", kernel => size(kernel.metrics.block)),
+    exported("waves", kernel => kernel.metrics.waves),
+    exported("advice", kernel => kernel.bound.advice),
   ];
-  const metered = found => {
-    const [first] = found.kernels;
-    if (!first) return [h("h1", null, `${title(found)} could not be measured.`), failed(found)];
+  const metered = result => {
+    const [first] = result.kernels;
+    if (!first) return [h("h1", null, `${title(result)} could not be measured.`), failed(result)];
     const much = typeof first.share === "number" ? `, ${text.percent(first.share)} of the kernels' time` : "";
     return [
-      h("h1", null, `${title(found)}: ${first.label}${much}${binding(first.bound)}.`),
-      failed(found),
-      notes(found),
+      h("h1", null, `${title(result)}: ${first.label}${much}${binding(first.bound)}.`),
+      failed(result),
+      notes(result),
       bottleneck(first.bound),
-      tabled("Kernels", found.kernels, METERED, "Kernels as Nsight Compute measured them, the one that takes longest first"),
+      tabled("Kernels", result.kernels, METERED, "Kernels as Nsight Compute measured them, the one that takes longest first"),
       h("p", {class: "small soft"}, "Each kernel ran alone, several times over and with cold caches: its time is not that in a program."),
-      kept("report", found.report),
-      kept("table", found.table),
+      kept("report", result.report),
+      kept("table", result.table),
     ];
   };
 
@@ -257,15 +266,15 @@
     kernels.length > 0 && R.account.kernels({kernels}, "Kernels and copies of both"),
   ];
 
-  const each = (cases, nodes) =>
-    cases.map(found => {
-      whose = cases.length > 1 ? `: ${title(found)}` : "";
-      return nodes(found);
+  const nodesOfAll = (results, nodesOf) =>
+    results.map(result => {
+      whose = results.length > 1 ? `: ${title(result)}` : "";
+      return nodesOf(result);
     });
   R.profiledCases = data => [
     data.difference && difference(data.difference),
-    ...each(data.profiles, profiled),
-    ...each(data.metered, metered),
+    ...nodesOfAll(data.profiles, profiled),
+    ...nodesOfAll(data.metered, metered),
     data.lede && h("p", {class: "lede"}, data.lede),
     data.warnings.map(line => h("p", {class: "banner"}, line)),
   ];

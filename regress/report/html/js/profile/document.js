@@ -1,11 +1,11 @@
-// An export, as it comes from a file: what it has to be before anything of it is drawn, and words for what it is not.
+// An export as it comes from a file: what it must have before any of it is drawn, and a message that says what is wrong.
 (R => {
   const SCHEMA = "regress.profile/1";
-  const text = each => typeof each === "string";
-  const number = each => typeof each === "number" && Number.isFinite(each);
-  const maybe = each => each === null || each === undefined || number(each);
-  const list = each => Array.isArray(each);
-  const object = each => typeof each === "object" && each !== null && !Array.isArray(each);
+  const text = value => typeof value === "string";
+  const number = value => typeof value === "number" && Number.isFinite(value);
+  const maybe = value => value === null || value === undefined || number(value);
+  const list = value => Array.isArray(value);
+  const object = value => typeof value === "object" && value !== null && !Array.isArray(value);
 
   const BREAKDOWN = {busy_s: maybe, transfer_s: maybe, idle_s: maybe, memory_bytes: maybe, peak_bytes: maybe};
   const PROFILE = {
@@ -64,9 +64,9 @@
       throw new Error(`it is not a profile: its "schema" is ${JSON.stringify(data.schema ?? null)}, not "${SCHEMA}"`);
     if (data.schema !== SCHEMA) throw new Error(`it is of another version, ${data.schema}; this page reads ${SCHEMA}`);
     check(data, PROFILE, "the profile");
-    data.operations.forEach((each, at) => check(each, OPERATION, `operation ${at + 1}`));
-    data.entries.forEach((each, at) => check(each, ENTRY, `entry ${at + 1}`));
-    data.bottlenecks.forEach((each, at) => check(each, BOTTLENECK, `bottleneck ${at + 1}`));
+    data.operations.forEach((operation, at) => check(operation, OPERATION, `operation ${at + 1}`));
+    data.entries.forEach((entry, at) => check(entry, ENTRY, `entry ${at + 1}`));
+    data.bottlenecks.forEach((bottleneck, at) => check(bottleneck, BOTTLENECK, `bottleneck ${at + 1}`));
     return data;
   };
   // What the program said of an entry, as words.

@@ -6,24 +6,24 @@
   let charts = [];
 
   const nodesOf = data => {
-    const found = data.document,
+    const profile = data.document,
       parts = R.profileSections,
       tables = R.profileTables,
-      operations = [...found.operations].sort((a, b) => b.self_s - a.self_s);
-    charts = [R.memoryChart(found.entries), R.timelineChart(found.entries, operations)].filter(Boolean);
+      operations = [...profile.operations].sort((a, b) => b.self_s - a.self_s);
+    charts = [R.memoryChart(profile.entries), R.timelineChart(profile.entries, operations)].filter(Boolean);
     R.live = {charts, data};
     return [
       h("h1", null, parts.headline(data)),
-      parts.lede(found),
-      !data.comparisons.length && parts.warnings(found),
-      parts.totals(found),
+      parts.lede(profile),
+      !data.comparisons.length && parts.warnings(profile),
+      parts.totals(profile),
       tables.comparison(data),
-      parts.bottlenecks(found),
+      parts.bottlenecks(profile),
       operations.length > 0 &&
         h("div", {class: "figures"}, R.bars.shares(operations), R.bars.means(operations), R.bars.breakdown(operations)),
-      charts.map(each => each.node),
-      operations.length > 0 && tables.operations({...found, operations}),
-      tables.entries(found),
+      charts.map(chart => chart.node),
+      operations.length > 0 && tables.operations({...profile, operations}),
+      tables.entries(profile),
     ];
   };
   const showCases = data => {
@@ -32,7 +32,7 @@
     main.replaceChildren(...R.profiledCases(data).flat(Infinity).filter(Boolean));
     main.dataset.page = "profile";
   };
-  const draw = () => charts.forEach(each => each.draw());
+  const draw = () => charts.forEach(chart => chart.draw());
   const show = data => {
     main.replaceChildren(...nodesOf(data).flat(Infinity).filter(Boolean));
     draw();

@@ -4,9 +4,9 @@
   const color = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
   R.memoryChart = entries => {
-    const seen = entries.filter(each => typeof each.memory_bytes === "number").sort((a, b) => a.end_s - b.end_s);
+    const seen = entries.filter(entry => typeof entry.memory_bytes === "number").sort((a, b) => a.end_s - b.end_s);
     if (seen.length < 2) return null;
-    const peak = Math.max(...seen.map(each => Math.max(each.peak_bytes ?? 0, each.memory_bytes)));
+    const peak = Math.max(...seen.map(entry => Math.max(entry.peak_bytes ?? 0, entry.memory_bytes)));
     if (!peak) return null;
     const last = seen.at(-1).memory_bytes;
     const span = text.value(seen.at(-1).end_s - seen[0].end_s, "s"),
@@ -47,7 +47,7 @@
             {stroke: color("--l1"), width: 1, dash: [4, 3], paths: uPlot.paths.stepped({align: -1}), points: {show: false}},
           ],
         },
-        [seen.map(each => each.end_s), seen.map(each => each.memory_bytes), seen.map(each => each.peak_bytes ?? null)],
+        [seen.map(entry => entry.end_s), seen.map(entry => entry.memory_bytes), seen.map(entry => entry.peak_bytes ?? null)],
         plot,
       );
     };

@@ -1,19 +1,19 @@
-// The parts of the page that are text: what it comes to, totals, bottlenecks.
+// The parts of the page that are text: headline, warnings, totals, bottlenecks.
 (R => {
   const {h, text} = R;
   const TONES = {overhead: "worse", transfer: "unsure", memory: "", compute: "", host: "", unknown: ""};
   const bound = word => (word === "unknown" ? "cause unknown" : `${word}-bound`);
 
   const headline = ({document, comparisons}) => {
-    const gating = comparisons.filter(each => each.gates),
+    const gating = comparisons.filter(comparison => comparison.gates),
       worst = gating
-        .filter(each => each.verdict === "regressed")
+        .filter(comparison => comparison.verdict === "regressed")
         .sort((a, b) => (b.ratio ?? Infinity) - (a.ratio ?? Infinity));
     if (worst.length) {
-      const count = text.counted(new Set(worst.map(each => each.case)).size, "operation");
+      const count = text.counted(new Set(worst.map(comparison => comparison.case)).size, "operation");
       return `${count} regressed: ${worst[0].case} ${text.change(worst[0].ratio)}.`;
     }
-    if (gating.some(each => each.verdict === "undecided")) return "No regression is known.";
+    if (gating.some(comparison => comparison.verdict === "undecided")) return "No regression is known.";
     if (comparisons.length) return "Nothing regressed.";
     const top = document.bottlenecks[0];
     if (!top) return "Nothing was profiled.";
@@ -31,7 +31,7 @@
   const warnings = document =>
     [
       document.no_breakdown &&
-        document.operations.some(each => each.device !== "cpu") &&
+        document.operations.some(operation => operation.device !== "cpu") &&
         `Kernels, copies and idle time are unknown: ${document.no_breakdown}.`,
       document.lost &&
         `${text.counted(document.lost, "entry has", "entries have")} no device time, and count with the host's.`,
@@ -42,22 +42,22 @@
       .filter(Boolean)
       .map(words => h("p", {class: "banner"}, words));
 
-  const sum = (all, of) => all.reduce((total, each) => total + (of(each) ?? 0), 0);
+  const sum = (all, of) => all.reduce((total, row) => total + (of(row) ?? 0), 0);
   const totals = document => {
     const {operations} = document,
-      outermost = document.entries.filter(each => each.device === "gpu" && each.depth === 0),
-      known = outermost.filter(each => typeof each.idle_s === "number"),
-      span = sum(known, each => each.duration_s),
-      own = sum(operations, each => each.self_s);
-    const peaks = operations.map(each => each.peak_bytes).filter(each => typeof each === "number");
+      outermost = document.entries.filter(entry => entry.device === "gpu" && entry.depth === 0),
+      known = outermost.filter(entry => typeof entry.idle_s === "number"),
+      span = sum(known, entry => entry.duration_s),
+      own = sum(operations, operation => operation.self_s);
+    const peaks = operations.map(operation => operation.peak_bytes).filter(peak => typeof peak === "number");
     const figures = [
       ["time of operations", text.value(own, "s"), `in ${text.value(document.duration_s, "s")} of the program`],
       [
         "device busy",
-        span > 0 ? text.percent(1 - sum(known, each => each.idle_s) / span) : text.MISSING,
+        span > 0 ? text.percent(1 - sum(known, entry => entry.idle_s) / span) : text.MISSING,
         "of the outermost spans",
       ],
-      ["operations", String(operations.length), text.counted(sum(operations, each => each.calls), "call")],
+      ["operations", String(operations.length), text.counted(sum(operations, operation => operation.calls), "call")],
       ["peak memory", peaks.length ? text.value(Math.max(...peaks), "B") : text.MISSING, "of the device"],
     ];
     return h(
@@ -83,23 +83,23 @@
       h(
         "ol",
         {class: "bottlenecks"},
-        document.bottlenecks.slice(0, 5).map((each, at) =>
+        document.bottlenecks.slice(0, 5).map((bottleneck, at) =>
           h(
             "li",
             null,
-            h("div", null, h("span", {class: "mono name"}, R.name(each.operation))),
-            h("div", {class: "big"}, text.percent(each.share)),
+            h("div", null, h("span", {class: "mono name"}, R.name(bottleneck.operation))),
+            h("div", {class: "big"}, text.percent(bottleneck.share)),
             h(
               "div",
               null,
-              h("span", {class: `tag ${TONES[each.bound] ?? ""}`}, bound(each.bound)),
-              h("p", {class: "small soft"}, each.evidence),
+              h("span", {class: `tag ${TONES[bottleneck.bound] ?? ""}`}, bound(bottleneck.bound)),
+              h("p", {class: "small soft"}, bottleneck.evidence),
             ),
             h(
               "details",
               {open: at === 0},
               h("summary", null, "what to try"),
-              h("ul", {class: "small"}, each.advice.map(words => h("li", null, words))),
+              h("ul", {class: "small"}, bottleneck.advice.map(words => h("li", null, words))),
             ),
           ),
         ),

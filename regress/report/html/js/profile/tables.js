@@ -1,7 +1,7 @@
 // The tables of the page: verdicts on two sides, the operations, the entries one by one.
 (R => {
   const {h, text} = R;
-  const size = each => Math.abs(Math.log(each.ratio || 1));
+  const size = row => Math.abs(Math.log(row.ratio || 1));
 
   const comparison = data => {
     if (!data.comparisons.length) return null;
@@ -12,61 +12,61 @@
       {
         key: "operation",
         label: "operation",
-        value: each => each.case,
-        cell: each => [
-          h("span", {class: "mono name"}, R.name(each.case)),
-          h("div", {class: "small soft"}, R.metric(each.metric)),
+        value: row => row.case,
+        cell: row => [
+          h("span", {class: "mono name"}, R.name(row.case)),
+          h("div", {class: "small soft"}, R.metric(row.metric)),
         ],
       },
-      {key: "metric", hidden: true, value: each => each.metric},
-      {key: "verdict", label: "verdict", value: each => each.verdict, cell: each => R.tag(each.verdict)},
+      {key: "metric", hidden: true, value: row => row.metric},
+      {key: "verdict", label: "verdict", value: row => row.verdict, cell: row => R.tag(row.verdict)},
       {
         key: "base",
         label: "base",
         num: true,
         hide: true,
-        value: each => each.base,
-        cell: each => text.value(each.base, each.unit),
+        value: row => row.base,
+        cell: row => text.value(row.base, row.unit),
       },
       {
         key: "head",
         label: "head",
         num: true,
         hide: true,
-        value: each => each.head,
-        cell: each => text.value(each.head, each.unit),
+        value: row => row.head,
+        cell: row => text.value(row.head, row.unit),
       },
-      {key: "change", label: "change", num: true, value: each => each.ratio, cell: each => text.change(each.ratio)},
+      {key: "change", label: "change", num: true, value: row => row.ratio, cell: row => text.change(row.ratio)},
       {
         key: "interval",
         label: "95 % interval",
         num: true,
         hide: true,
-        value: each => each.low,
-        cell: each => text.interval(each.low ?? null, each.high ?? null),
+        value: row => row.low,
+        cell: row => text.interval(row.low ?? null, row.high ?? null),
       },
       {
         key: "rounds",
         label: "rounds",
         num: true,
         hide: true,
-        value: each => each.n.join("+"),
-        cell: each => each.n.join("+"),
+        value: row => row.n.join("+"),
+        cell: row => row.n.join("+"),
       },
       {
         key: "why",
         label: "why",
         hide: true,
-        value: each => each.reasons.join("; "),
-        cell: each => h("span", {class: "small soft"}, each.reasons.join("; ")),
+        value: row => row.reasons.join("; "),
+        cell: row => h("span", {class: "small soft"}, row.reasons.join("; ")),
       },
     ];
     const tableOf = (some, name) => {
       const table = R.table({caption: `Verdicts: ${name}`, name: `comparison-${name}`, rows: some, columns});
       return [table.node, table.exports];
     };
-    const quiet = rows.filter(each => each.verdict === "unchanged" || !each.gates),
-      told = rows.filter(each => !quiet.includes(each));
+    const quiet = rows.filter(row => row.verdict === "unchanged" || !row.gates),
+      told = rows.filter(row => !quiet.includes(row));
     return h(
       "section",
       {id: "comparison"},
@@ -84,82 +84,101 @@
     );
   };
 
-  const share = (each, of) => (typeof of === "number" && each.span_s > 0 ? of / each.span_s : null);
+  const share = (operation, part) => (typeof part === "number" && operation.span_s > 0 ? part / operation.span_s : null);
   const COLUMNS = [
     {
       key: "operation",
       label: "operation",
-      value: each => each.operation,
-      cell: each => h("span", {class: "mono name"}, R.name(each.operation)),
+      value: operation => operation.operation,
+      cell: operation => h("span", {class: "mono name"}, R.name(operation.operation)),
     },
-    {key: "device", label: "device", value: each => each.device, cell: each => each.device},
-    {key: "calls", label: "calls", num: true, value: each => each.calls, cell: each => String(each.calls)},
-    {key: "share", label: "share", num: true, value: each => each.share, cell: each => text.percent(each.share)},
-    {key: "self_s", label: "self", num: true, value: each => each.self_s, cell: each => text.value(each.self_s, "s")},
+    {key: "device", label: "device", value: operation => operation.device, cell: operation => operation.device},
+    {key: "calls", label: "calls", num: true, value: operation => operation.calls, cell: operation => String(operation.calls)},
+    {
+      key: "share",
+      label: "share",
+      num: true,
+      value: operation => operation.share,
+      cell: operation => text.percent(operation.share),
+    },
+    {
+      key: "self_s",
+      label: "self",
+      num: true,
+      value: operation => operation.self_s,
+      cell: operation => text.value(operation.self_s, "s"),
+    },
     {
       key: "total_s",
       label: "total",
       num: true,
       hide: true,
-      value: each => each.total_s,
-      cell: each => text.value(each.total_s, "s"),
+      value: operation => operation.total_s,
+      cell: operation => text.value(operation.total_s, "s"),
     },
-    {key: "mean_s", label: "mean", num: true, value: each => each.mean_s, cell: each => text.value(each.mean_s, "s")},
+    {
+      key: "mean_s",
+      label: "mean",
+      num: true,
+      value: operation => operation.mean_s,
+      cell: operation => text.value(operation.mean_s, "s"),
+    },
     {
       key: "max_s",
       label: "longest",
       num: true,
       hide: true,
-      value: each => each.max_s,
-      cell: each => text.value(each.max_s, "s"),
+      value: operation => operation.max_s,
+      cell: operation => text.value(operation.max_s, "s"),
     },
     {
       key: "kernels",
       label: "kernels",
       num: true,
       hide: true,
-      value: each => share(each, each.busy_s),
-      cell: each => text.percent(share(each, each.busy_s)),
+      value: operation => share(operation, operation.busy_s),
+      cell: operation => text.percent(share(operation, operation.busy_s)),
     },
     {
       key: "copies",
       label: "copies",
       num: true,
       hide: true,
-      value: each => share(each, each.transfer_s),
-      cell: each => text.percent(share(each, each.transfer_s)),
+      value: operation => share(operation, operation.transfer_s),
+      cell: operation => text.percent(share(operation, operation.transfer_s)),
     },
     {
       key: "idle",
       label: "idle",
       num: true,
       hide: true,
-      value: each => share(each, each.idle_s),
-      cell: each => text.percent(share(each, each.idle_s)),
+      value: operation => share(operation, operation.idle_s),
+      cell: operation => text.percent(share(operation, operation.idle_s)),
     },
     {
       key: "host_s",
       label: "host",
       num: true,
       hide: true,
-      value: each => each.host_s / each.calls,
-      cell: each => text.value(each.host_s / each.calls, "s"),
+      value: operation => operation.host_s / operation.calls,
+      cell: operation => text.value(operation.host_s / operation.calls, "s"),
     },
     {
       key: "peak_bytes",
       label: "peak",
       num: true,
       hide: true,
-      value: each => each.peak_bytes,
-      cell: each => text.value(each.peak_bytes, "B"),
+      value: operation => operation.peak_bytes,
+      cell: operation => text.value(operation.peak_bytes, "B"),
     },
     {
       key: "bandwidth",
       label: "bandwidth",
       num: true,
       hide: true,
-      value: each => each.bandwidth_bytes_s,
-      cell: each => (each.bandwidth_bytes_s ? `${text.number(each.bandwidth_bytes_s / 1e9)} GB/s` : text.MISSING),
+      value: operation => operation.bandwidth_bytes_s,
+      cell: operation =>
+        operation.bandwidth_bytes_s ? `${text.number(operation.bandwidth_bytes_s / 1e9)} GB/s` : text.MISSING,
     },
   ];
   const operations = document =>
@@ -184,31 +203,31 @@
             {
               key: "operation",
               label: "operation",
-              value: each => each.operation,
-              cell: each => h("span", {class: "mono"}, `${"· ".repeat(Math.min(8, each.depth))}${each.operation}`),
+              value: entry => entry.operation,
+              cell: entry => h("span", {class: "mono"}, `${"· ".repeat(Math.min(8, entry.depth))}${entry.operation}`),
             },
             {
               key: "start_s",
               label: "start",
               num: true,
-              value: each => each.start_s,
-              cell: each => text.value(each.start_s, "s"),
+              value: entry => entry.start_s,
+              cell: entry => text.value(entry.start_s, "s"),
             },
             {
               key: "duration_s",
               label: "duration",
               num: true,
-              value: each => each.duration_s,
-              cell: each => text.value(each.duration_s, "s"),
+              value: entry => entry.duration_s,
+              cell: entry => text.value(entry.duration_s, "s"),
             },
-            {key: "device", label: "device", value: each => each.device, cell: each => each.device},
-            {key: "thread", label: "thread", hide: true, value: each => each.thread, cell: each => each.thread},
+            {key: "device", label: "device", value: entry => entry.device, cell: entry => entry.device},
+            {key: "thread", label: "thread", hide: true, value: entry => entry.thread, cell: entry => entry.thread},
             {
               key: "details",
               label: "details",
               hide: true,
-              value: each => JSON.stringify(each.details),
-              cell: each => h("span", {class: "small soft"}, R.details(each).join(", ")),
+              value: entry => JSON.stringify(entry.details),
+              cell: entry => h("span", {class: "small soft"}, R.details(entry).join(", ")),
             },
           ],
         });

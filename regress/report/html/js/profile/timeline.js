@@ -9,14 +9,14 @@
   const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
 
   const lanesOf = entries => {
-    const names = new Map();
-    for (const each of entries) {
-      const key = `${each.device}\n${each.thread}\n${String(each.depth).padStart(4, "0")}`;
-      if (!names.has(key)) names.set(key, []);
-      names.get(key).push(each);
+    const byLane = new Map();
+    for (const entry of entries) {
+      const key = `${entry.device}\n${entry.thread}\n${String(entry.depth).padStart(4, "0")}`;
+      if (!byLane.has(key)) byLane.set(key, []);
+      byLane.get(key).push(entry);
     }
-    const severalThreads = new Set(entries.map(each => each.thread)).size > 1;
-    return [...names]
+    const severalThreads = new Set(entries.map(entry => entry.thread)).size > 1;
+    return [...byLane]
       .sort(([a], [b]) => compare(b.split("\n")[0], a.split("\n")[0]) || compare(a, b)) // the device above the host
       .map(([key, own]) => {
         const [device, thread, depth] = key.split("\n");
@@ -32,38 +32,38 @@
   const round = (from, to, count) => {
     const rough = (to - from) / count,
       unit = 10 ** Math.floor(Math.log10(rough)),
-      step = unit * [1, 2, 5, 10].find(each => each * unit >= rough),
+      step = unit * [1, 2, 5, 10].find(multiple => multiple * unit >= rough),
       first = Math.ceil(from / step);
     return Array.from({length: Math.floor(to / step) - first + 1}, (_, at) => (first + at) * step);
   };
 
   R.timelineChart = (entries, operations, title = "Timeline") => {
     if (!entries.length) return null;
-    const rank = new Map(operations.map((each, at) => [each.operation, at % COLORS]));
+    const rank = new Map(operations.map((operation, at) => [operation.operation, at % COLORS]));
     const lanes = lanesOf(entries),
       ordered = [...entries].sort((a, b) => a.start_s - b.start_s),
       first = ordered[0].start_s,
-      last = Math.max(...entries.map(each => each.end_s)),
+      last = Math.max(...entries.map(entry => entry.end_s)),
       whole = [first, Math.max(last, first + 1e-9)];
     let [from, to] = whole,
       chosen = null,
       boxes = [];
     const canvas = h("canvas", {"aria-hidden": "true"}),
       said = h("p", {class: "said small", role: "status"}),
-      labels = h("div", {class: "lanes", "aria-hidden": "true"}, lanes.map(each => h("span", {title: each.label}, each.label)));
-    const about = each => {
-      const when = `${text.value(each.duration_s, "s")} from ${text.value(each.start_s, "s")}`,
-        parts = [`${each.operation}: ${when}`, each.place ?? `${each.device}, thread ${each.thread}`];
-      if (typeof each.busy_s === "number")
+      labels = h("div", {class: "lanes", "aria-hidden": "true"}, lanes.map(lane => h("span", {title: lane.label}, lane.label)));
+    const about = entry => {
+      const when = `${text.value(entry.duration_s, "s")} from ${text.value(entry.start_s, "s")}`,
+        parts = [`${entry.operation}: ${when}`, entry.place ?? `${entry.device}, thread ${entry.thread}`];
+      if (typeof entry.busy_s === "number")
         parts.push(
-          `kernels ${text.value(each.busy_s, "s")}, copies ${text.value(each.transfer_s, "s")}, idle ${text.value(each.idle_s, "s")}`,
+          `kernels ${text.value(entry.busy_s, "s")}, copies ${text.value(entry.transfer_s, "s")}, idle ${text.value(entry.idle_s, "s")}`,
         );
-      parts.push(...R.details(each));
+      parts.push(...R.details(entry));
       return parts.join(" · ");
     };
-    const tell = each => {
-      said.textContent = each
-        ? about(each)
+    const tell = entry => {
+      said.textContent = entry
+        ? about(entry)
         : `${text.counted(entries.length, "entry", "entries")} over ${text.value(whole[1] - whole[0], "s")}; drag to look closer`;
     };
     const draw = () => {
@@ -87,17 +87,17 @@
       lanes.forEach((lane, row) => {
         const top = HEAD + row * ROW + 2;
         let right = -1;
-        for (const each of lane.entries) {
-          if (each.end_s < from || each.start_s > to) continue;
-          const left = Math.max(0, x(each.start_s)),
-            end = Math.min(width, Math.max(left + 1, x(each.end_s)));
-          if (end <= right && each !== chosen) continue; // nothing of it would be seen
+        for (const entry of lane.entries) {
+          if (entry.end_s < from || entry.start_s > to) continue;
+          const left = Math.max(0, x(entry.start_s)),
+            end = Math.min(width, Math.max(left + 1, x(entry.end_s)));
+          if (end <= right && entry !== chosen) continue; // nothing of it would be seen
           right = Math.max(right, Math.floor(end));
-          ctx.fillStyle = color(`--l${rank.get(each.operation) ?? 4}`);
-          ctx.globalAlpha = each === chosen ? 1 : 0.82;
+          ctx.fillStyle = color(`--l${rank.get(entry.operation) ?? 4}`);
+          ctx.globalAlpha = entry === chosen ? 1 : 0.82;
           ctx.fillRect(left, top, Math.max(1, end - left - 0.5), ROW - 4);
           ctx.globalAlpha = 1;
-          if (each === chosen) {
+          if (entry === chosen) {
             ctx.strokeStyle = color("--ink");
             ctx.lineWidth = 2;
             ctx.strokeRect(left + 1, top + 1, Math.max(2, end - left - 2), ROW - 6);
@@ -108,10 +108,10 @@
             ctx.beginPath();
             ctx.rect(left, top, end - left - 4, ROW);
             ctx.clip();
-            ctx.fillText(each.operation, left + 4, top + (ROW - 4) / 2);
+            ctx.fillText(entry.operation, left + 4, top + (ROW - 4) / 2);
             ctx.restore();
           }
-          boxes.push([left, end, top, each]);
+          boxes.push([left, end, top, entry]);
         }
       });
     };
@@ -126,19 +126,19 @@
         half = ((to - from) * factor) / 2;
       show(middle - half, middle + half);
     };
-    const choose = each => {
-      chosen = each;
-      if (each && (each.end_s < from || each.start_s > to)) {
+    const choose = entry => {
+      chosen = entry;
+      if (entry && (entry.end_s < from || entry.start_s > to)) {
         const half = (to - from) / 2;
-        show(each.start_s - half, each.start_s + half);
+        show(entry.start_s - half, entry.start_s + half);
       } else draw();
-      tell(each);
+      tell(entry);
     };
     const step = way => {
       const at = chosen ? ordered.indexOf(chosen) + way : way > 0 ? 0 : ordered.length - 1;
       choose(ordered[Math.max(0, Math.min(ordered.length - 1, at))]);
     };
-    const at = event => {
+    const entryAt = event => {
       const box = canvas.getBoundingClientRect(),
         [x, y] = [event.clientX - box.left, event.clientY - box.top];
       return boxes.findLast(([left, end, top]) => x >= left && x <= end + 1 && y >= top && y <= top + ROW)?.[3] ?? null;
@@ -151,11 +151,11 @@
     canvas.addEventListener("pointerdown", event => {
       pressed = [moment(event), event.clientX];
     });
-    canvas.addEventListener("pointermove", event => pressed || tell(at(event) ?? chosen));
+    canvas.addEventListener("pointermove", event => pressed || tell(entryAt(event) ?? chosen));
     canvas.addEventListener("pointerup", event => {
       const [start, x] = pressed ?? [0, event.clientX];
       pressed = null;
-      if (Math.abs(event.clientX - x) < 5) choose(at(event));
+      if (Math.abs(event.clientX - x) < 5) choose(entryAt(event));
       else show(...[start, moment(event)].sort((a, b) => a - b));
     });
     canvas.addEventListener("pointerleave", () => {
