@@ -11,7 +11,7 @@
       else node.setAttribute(name, value === true ? "" : value);
     }
     node.append(
-      ...children.flat(Infinity).filter(each => each !== null && each !== undefined && each !== false && each !== ""),
+      ...children.flat(Infinity).filter(child => child !== null && child !== undefined && child !== false && child !== ""),
     );
     return node;
   };

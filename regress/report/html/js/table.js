@@ -55,7 +55,7 @@
       setTimeout(rest);
     };
     new IntersectionObserver((seen, observer) => {
-      if (!seen.some(each => each.isIntersecting)) return;
+      if (!seen.some(entry => entry.isIntersecting)) return;
       observer.disconnect();
       rest();
     }, {rootMargin: "400px"}).observe(more);

@@ -71,7 +71,7 @@
   R.where = (places, of) => {
     const machines = new Set(places.map(at => R.index.places[at].machine)),
       all = new Set(of.map(at => R.index.places[at].machine));
-    const missing = [...all].filter(each => !machines.has(each));
+    const missing = [...all].filter(machine => !machines.has(machine));
     if (all.size > 1)
       return `on ${machines.size} of ${R.text.counted(all.size, "machine")}${missing.length && missing.length < 3 ? ` (not ${missing.join(", ")})` : ""}`;
     if (of.length > 1) return `in ${places.length} of ${R.text.counted(of.length, "place")}`;
