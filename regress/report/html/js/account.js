@@ -104,7 +104,7 @@
     account.found.parts.length > 0 && parts(account.found),
     account.found.kernels.length > 0 && kernels(account.found, "Kernels and copies that changed"),
   ];
-  // Filled when it is opened: on the page of a change the rest is in the data of the benchmark.
+  // Filled when it is opened: in the list of changes, the rest is first loaded with the data of the benchmark.
   const behind = account => {
     const details = h("details", null, h("summary", null, "Where it went, and which kernels"));
     details.addEventListener("toggle", async () => {

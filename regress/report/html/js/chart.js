@@ -1,4 +1,5 @@
-// The history of one or several series as a chart: uPlot draws the lines, plugins.js what stands on and around them.
+// The history of one or several series as a chart: uPlot draws the lines, painting.js what stands beside them, and plugins.js
+// follows the pointer.
 (R => {
   const {text} = R;
   const DASHES = [[], [6, 3], [2, 3], [8, 3, 2, 3], [4, 4], [1, 3], [10, 4], [3, 2, 1, 2]];
@@ -6,8 +7,8 @@
   const BINARY = Array.from({length: 60}, (_, k) => 2 ** (k - 8));
 
   const color = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  // Values of the lines over the commits that any of their places has. A value is null where the place was measured and this
-  // series has none, a gap; and undefined where the place was not measured at all, which is none.
+  // Values of the lines over the commits that any of their places has. A line without a value there has null,
+  // a gap; if nothing was measured in its place, it has undefined, which leaves no gap.
   const frameOf = (shard, lines, byDate) => {
     const global = shard.commits.map(sha => R.commitAt.get(sha));
     const measured = new Map();
@@ -59,11 +60,11 @@
   };
   const range = (values, log, least, levels = []) => {
     if (!values.length) return [0, 1];
-    // What lies far outside of the rest would flatten it: it is marked at the edge instead, see plugins.js.
+    // A value far outside of the rest would flatten it: it is marked at the edge instead, see painting.js.
     const ordered = Float64Array.from(values).sort(),
       at = share => ordered[Math.round(share * (ordered.length - 1))];
     const reach = Math.max(2 * (at(0.98) - at(0.02)), Math.abs(at(0.5)) * least);
-    // A level is never far outside, however short it is yet.
+    // A level is always inside, however few values it has.
     let low = Math.min(...levels, Math.max(ordered[0], at(0.02) - reach)),
       high = Math.max(...levels, Math.min(ordered.at(-1), at(0.98) + reach));
     if (log && low > 0) {
@@ -77,13 +78,13 @@
     return [low >= 0 && bottom < 0 ? 0 : bottom, high + 0.16 * (high - low)];
   };
 
-  // Among many lines those stand out that have moved, in the colour of what that means.
+  // Of many lines, those that moved stand out, in the colour of their last change.
   const crowd = line => {
     const last = line.changes.findLast(change => change.large && change.state !== "recovered");
     return color(last ? `--${R.toneOf(R.kindOf(last))}` : "--crowd");
   };
 
-  // options: {node, shard, lines, labels, height, byDate, log, relative, pins, zoom, small, sync, onpin, onzoom}
+  // options: {node, shard, lines, labels, colors, height, byDate, log, relative, pins, zoom, small, sync, onpin, onzoom}
   R.chart = options => {
     const {node, shard, lines, labels, small} = options;
     const frame = frameOf(shard, lines, options.byDate),
@@ -104,7 +105,7 @@
       });
       const at = data.length;
       data.push(curve.low, curve.high, curve.shown);
-      // Without an interval around it a lone line is enough; bands of many lines would hide each other.
+      // The ends of the intervals bound a band and are not drawn themselves; bands of many lines would hide each other.
       const quiet = {show: lines.length <= 3, width: 0, points: {show: false}, stroke: "transparent"};
       series.push(
         {...quiet},

@@ -14,7 +14,7 @@
     const [from, to] = [levelAt(row, a), levelAt(row, b)],
       last = row.levels.at(-1).last,
       lost = row.status === "gone" || row.status === "failed";
-    // What was not measured near the base either is not gone since then, and is not new.
+    // A row that was lost long before the base is not gone since then, and one that came and went in between is not new.
     if ((from < 0 && to < 0) || (lost && a > last + NEAR) || (from < 0 && lost && b > last + NEAR)) return null;
     const [base, head] = [from < 0 ? null : valueAt(row, a), to < 0 ? null : valueAt(row, b)];
     if (from < 0) return {row, verdict: "new", base, head};
@@ -32,7 +32,7 @@
     if (verdict === "incomparable") return {row, verdict, base, head, ratio: null, why: "measured differently in between"};
     const ratio = base.value > 0 ? head.value / base.value : null,
       why = doubt(row, from, to, base, head, ratio, verdict);
-    // What is undecided has no change that counts, whatever its levels are, as of two modes; and none that could be told.
+    // An undecided row has no change that counts, even if its levels differ, as those of values with two modes do.
     if (row.status === "undecided") return {row, verdict: row.status, moved: "unchanged", base, head, ratio, why: why ?? row.why};
     // The newest level may rest on a value or two, which the row says.
     const unsure = low < high && row.status === "tentative" && high === row.levels.length - 1;
@@ -50,7 +50,7 @@
     const up = row.levels[to].value > row.levels[from].value;
     return ratio !== null && verdict !== "unchanged" && ratio > 1 !== up ? "the levels moved, and these two values did not" : null;
   };
-  // The value, and where nothing was measured at the commit itself, at which one before it.
+  // The value, and the earlier commit that it is from if the commit itself was not measured.
   const measured = (end, at, row) =>
     end === null
       ? text.MISSING

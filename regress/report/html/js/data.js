@@ -2,7 +2,7 @@
 (R => {
   const named = (names, values) => Object.fromEntries(names.map((name, at) => [name, values[at]]));
   const levelled = holder => ({...holder, levels: holder.levels.map(level => named(R.index.fields.level, level))});
-  // A line as it was before it was packed into whole numbers (regress/pages.py, Line).
+  // A line as it was before it was packed into whole numbers (regress.pages, Line).
   const unpacked = (line, columns) => {
     const {per, values, lows, highs, rounds} = line,
       at = columns[line.at],
@@ -29,7 +29,7 @@
       Object.assign(shard, {opened: true, lines: shard.lines.map(line => unpacked(line, shard.columns))});
     return shard;
   };
-  // Runs a script of data once, and gives what it has brought.
+  // Loads a data script once, and gives what `open` makes of it.
   const loaded = (file, there, open) => {
     if (there()) return Promise.resolve(open());
     if (!R.waiting.has(file)) {
@@ -63,7 +63,7 @@
       () => R.values,
       () => valueAt,
     );
-  // Once, when the index is there.
+  // Called once, when the index is loaded.
   R.prepare = () => {
     const {index} = R;
     R.commitAt = new Map(index.commits.map((commit, at) => [commit.sha, at]));
@@ -84,8 +84,8 @@
       row.text = `${row.name} ${row.params} ${R.metric(row.metric)} ${row.metric}`.toLowerCase();
     });
   };
-  // The place that an address names. Earlier reports named a card where there is its model now: the machine and the environment
-  // tell which place it is, where only one has both.
+  // The place that an address names. In addresses of earlier reports the device is a card and not its model: then the machine
+  // and the environment tell which place it is, if only one has both.
   R.placeNamed = id => {
     if (R.placeOf.has(id)) return id;
     const [machine, , environment] = id.split("|"),

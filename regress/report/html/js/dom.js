@@ -18,7 +18,7 @@
   const h = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
   const svg = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
 
-  // A long name, with places where it may go on in the next line.
+  // A long name, with places where the line may break.
   const name = words => words.split(/(?<=[._,(])/).flatMap((part, at) => (at ? [h("wbr"), part] : [part]));
 
   // Tells a screen reader, and shows a line for a moment.

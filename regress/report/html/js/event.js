@@ -13,7 +13,7 @@
   const {far} = R;
 
   const place = event => STATES.indexOf(event.state);
-  // What is open or may be stands by its size, and what is past by its date.
+  // Open and tentative events are sorted by size, past ones by date.
   const worstFirst = (a, b) =>
     place(a) - place(b) || b.large - a.large || b.gates - a.gates || (place(a) < 2 ? far(b.ratio) - far(a.ratio) : b.first - a.first);
   // Events that moved at once, or with one blamed range in the same places, have one cause: the worst stands for them.
@@ -98,7 +98,7 @@
       {class: "soft"},
       `${R.index.left_out} older changes and failures are on the pages of their benchmarks only.`,
     );
-  // What measures has to be run where the change was seen.
+  // A command that measures has to be run where the change was seen.
   const measures = word => word !== "ack";
   const where = event => {
     const {machine, gpu} = R.index.places[event.place];

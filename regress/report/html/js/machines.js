@@ -4,7 +4,7 @@
   const LATE = ["machine", "version"];
 
   const value = fact => (/^\d{9,}$/.test(fact) ? text.value(Number(fact), "B") : String(fact));
-  // A row a machine; what is the same for all stands above.
+  // A row for each machine; facts that all of them share stand above.
   const facts = () => {
     const {machines} = R.index,
       names = [...new Set(machines.flatMap(([, machine]) => Object.keys(machine)))].filter(name => !LATE.includes(name)),
@@ -25,8 +25,8 @@
       columns.length > 1 && R.table({rows: machines, columns, caption: "Facts of the machines", name: "machines"}),
     ];
   };
-  // Machines that come and go, as those of a service do: each has too few results of its own to say anything. In a history that is
-  // as short itself, they need not.
+  // Machines that come and go, as those of a service do: each has too few results to be judged. In a history with as few
+  // commits, that says nothing about the machines.
   const passing = () => {
     const {fewest, results, places, commits} = R.index,
       few = results.filter(n => n < fewest).length;

@@ -48,7 +48,7 @@
     );
   };
 
-  // From which change on one in the direction of the event counts.
+  // The smallest change that counts, in the direction of the event.
   R.countsFrom = ({ratio, threshold}) =>
     !threshold ? "any change" : ratio < 1 ? R.text.change(1 / (1 + threshold)) : `+${R.text.percent(threshold)}`;
   // The ratio with its interval against the threshold; the band is what does not count.

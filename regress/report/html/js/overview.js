@@ -7,8 +7,8 @@
   const counting = events => events.filter(event => event.gates && event.large && event.state === "open");
   const number = n => ["No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine"][n] ?? String(n);
 
-  // What was not there at the last visit, or for a first visit, what is of the last night: events, and cases that give no number
-  // any more. What was tentative and is open now is news.
+  // News since the last visit, or on a first visit, of the last night: events, and cases that stopped giving numbers. An event
+  // that was tentative and is open now is news again.
   const told = item =>
     item.id === undefined
       ? `${R.index.entries[item.benchmark].name} ${item.params} ${R.index.commits[item.first].sha}`
@@ -39,7 +39,7 @@
     }
     return [...together.values()];
   };
-  // The first sentence where nothing is known to be worse: what it has to leave open, and whether anything can be told at all.
+  // The first sentence where nothing is known to be worse: what is still open, and whether anything can be judged at all.
   const calm = (count, cases, waiting, places) => {
     const {undecided = 0, tentative = 0, changed = 0, failed = 0, gone = 0} = count,
       young = places.places.reduce((sum, at) => sum + R.index.young[at], 0),
@@ -179,7 +179,7 @@
   };
 
   const isWaiting = event => event.gates && event.large && event.state === "tentative" && event.moved === "regressed";
-  // Why it is not sure: a card gives other reasons than that.
+  // Why these are not sure, except those whose card gives a reason.
   const onFew = groups => {
     const few = groups.filter(([first]) => !first.reasons.length).length;
     return (

@@ -1,4 +1,4 @@
-// The newest values of a benchmark across its parameters: value against size, a line a dtype, a small chart for each of the rest.
+// The newest values of a benchmark by size: a line for each dtype, a small chart for each combination of the other parameters.
 (R => {
   const {h, svg, text} = R;
   const WIDTH = 300,
@@ -14,7 +14,7 @@
   };
   const plain = param => param.replace(/^(['"])(.*)\1$/s, "$2");
 
-  // Which parameter is the size, which the line, by what they are.
+  // Which parameter is the size and which tells the lines apart, by their values and names.
   R.axes = (cases, names) => {
     const values = names.map((_, k) => [...new Set(cases.map(params => params[k]))]);
     const numeric = values.map((distinct, k) => ({

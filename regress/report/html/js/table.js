@@ -81,7 +81,7 @@
     };
   };
 
-  // A section with such a table, that is drawn again where a head is pressed.
+  // A section with such a table, which is drawn again when a head is pressed.
   R.tabled = (title, options) => {
     const section = R.h("section", null, R.h("h2", null, title));
     const draw = sort => {

@@ -1,4 +1,4 @@
-// Numbers and times as text, in the words of the command line: one scale a value, three significant digits, "-" for nothing.
+// Numbers and times as text, as the command line writes them: a scale for each value, three significant digits, "-" if missing.
 (R => {
   const TIMES = [
     ["s", 1],
@@ -107,7 +107,7 @@
     if (size >= 99.5) return `${size.toFixed(0)} %`;
     return `${Number(size.toPrecision(size < 9.95 ? 2 : 3))} %`;
   };
-  // Below what is worth saying, a bound.
+  // A noise too small to matter is shown as a bound.
   const noise = share => (share !== null && share > 0 && share < 1e-4 ? "< 0.01 %" : percent(share));
   const ago = seconds => {
     const size = Math.abs(seconds);
@@ -137,7 +137,7 @@
   };
   const counted = (n, noun, many = `${noun}s`) => `${n} ${n === 1 ? noun : many}`;
   const listed = words => (words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`);
-  // A word as a shell takes it.
+  // A word, quoted for a shell if it has to be.
   const quoted = word => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`);
 
   R.text = {
