@@ -1,4 +1,4 @@
-// One benchmark: its history in a chart, what is pinned, the other metrics beside it, its parameters, and the command to run it.
+// One benchmark: its history in a chart, what is pinned, other metrics beside it, its parameters, and the command to run it.
 (R => {
   const {h, text} = R;
   const {FIRST, rank, chosen, label, pins, picker, choice} = R.choice;

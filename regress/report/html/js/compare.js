@@ -1,6 +1,6 @@
-// Two commits, all benchmarks: what was measured, and the verdicts of the history, level against level. What was judged before the
-// page was written is looked up here; a level holds over several commits, so that one noisy night does not decide, and where a
-// value is far off its level nothing is claimed.
+// Two commits, all benchmarks: what was measured, and the verdicts of the history, level against level. What was judged before
+// the page was written is looked up here; a level holds over several commits, so one noisy night does not decide, and where
+// a value is far off its level nothing is claimed.
 (R => {
   const {h, text} = R;
   const WORDS = {r: "regressed", i: "improved", c: "changed", u: "unchanged", x: "incomparable"};

@@ -90,7 +90,7 @@
         );
     }
   };
-  // Change points with what may be to blame; one label for lines that changed together, none over another, the large ones first.
+  // Change points with the commits to blame; one label for lines that changed together, none over another, large ones first.
   const changes = (b, frame, color) => {
     const seen = new Set(),
       taken = [];

@@ -1,5 +1,5 @@
-// A chart as a picture to paste elsewhere: what it is of, the chart as it is drawn, and what its lines are called where the chart
-// has no room for that.
+// A chart as a picture to paste elsewhere: what it is of, the chart as it is drawn, and what its lines are called where the
+// chart has no room for that.
 (R => {
   const {text} = R;
   const PAD = 16,

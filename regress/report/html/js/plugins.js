@@ -2,7 +2,7 @@
 (R => {
   const {h, text} = R;
 
-  // What stands in the box beside the pointer: the commit, and of each line value, interval, rounds and change to the one before.
+  // The box beside the pointer: the commit, and of each line its value, interval, rounds and change to the value before.
   const told = (options, at) => {
     const {frame, format} = options,
       commit = R.index.commits[frame.commits[at]];
