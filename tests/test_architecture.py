@@ -123,6 +123,10 @@ def modules() -> list[Path]:
     return sorted(PACKAGE.rglob("*.py"))
 
 
+def scripts() -> list[Path]:
+    return [path for path in sorted((PACKAGE / "report" / "html").rglob("*.js")) if "vendor" not in path.parts]
+
+
 def part_of(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
@@ -246,8 +250,7 @@ IDIOMS = {
 
 def test_the_program_and_its_pages_speak_plainly() -> None:
     pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
-    scripts = [path for path in (PACKAGE / "report" / "html").rglob("*.js") if "vendor" not in path.parts]
-    for path in (*modules(), *pages, *scripts):
+    for path in (*modules(), *pages, *scripts()):
         text = " ".join(path.read_text(encoding="utf-8").lower().split())
         idioms = {idiom: plain for idiom, plain in IDIOMS.items() if re.search(rf"\b{idiom}\b", text)}
         assert not idioms, f"{path.relative_to(ROOT)} has {idioms}"
@@ -267,6 +270,17 @@ def test_locals_say_what_they_hold() -> None:
                 assert node.arg not in IDLE_NAMES, f"{path}:{node.lineno}: call it what it holds"
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node not in fields:
                 assert node.id not in IDLE_NAMES, f"{path}:{node.lineno}: call it what it holds"
+
+
+IDLE = "|".join(IDLE_NAMES)
+IDLE_IN_SCRIPTS = re.compile(rf"const (?:{IDLE})\b|(?<![.\w])(?:{IDLE})\b(?= ?=[^=]|[\w\s,\[\]{{}}]*\) =>)")
+"""One of them where a script declares it, alone or among the parameters of a function."""
+
+
+def test_locals_of_scripts_say_what_they_hold() -> None:
+    for path in scripts():
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            assert not IDLE_IN_SCRIPTS.search(line), f"{path}:{number}: call it what it holds"
 
 
 DOORS = {"asv": "run/environments/asv.py", "pynvml": "run/nvml.py", "fcntl": "files.py"}

@@ -3,7 +3,7 @@
 (R => {
   const {h, text} = R;
 
-  const parts = each =>
+  const parts = explanation =>
     h(
       "section",
       null,
@@ -23,7 +23,7 @@
           h(
             "tbody",
             null,
-            each.parts.map(([name, amount, part, more, share]) =>
+            explanation.parts.map(([name, amount, part, more, share]) =>
               h(
                 "tr",
                 {class: share === null ? "sum" : null},
@@ -43,36 +43,36 @@
     label,
     num: true,
     hide,
-    value: each => each[key],
-    cell: each => (each[key] === null ? text.MISSING : text.value(each[key], "s")),
+    value: kernel => kernel[key],
+    cell: kernel => (kernel[key] === null ? text.MISSING : text.value(kernel[key], "s")),
   });
   const difference = {
     key: "difference_s",
     label: "difference",
     num: true,
-    value: each => each.difference_s,
-    cell: each => `${each.difference_s > 0 ? "+" : ""}${text.value(each.difference_s, "s")}`,
+    value: kernel => kernel.difference_s,
+    cell: kernel => `${kernel.difference_s > 0 ? "+" : ""}${text.value(kernel.difference_s, "s")}`,
   };
-  const kernels = (each, title) => {
+  const kernels = (explanation, title) => {
     const columns = [
       {
         key: "kernel",
         label: "kernel",
-        value: one => one.name,
-        cell: one => [
-          h("span", {class: "mono name"}, R.name(one.label)),
-          one.more.map(line => h("div", {class: "small soft"}, line)),
+        value: kernel => kernel.name,
+        cell: kernel => [
+          h("span", {class: "mono name"}, R.name(kernel.label)),
+          kernel.more.map(line => h("div", {class: "small soft"}, line)),
         ],
       },
-      {key: "kind", label: "what", value: one => one.kind, cell: one => one.kind},
+      {key: "kind", label: "what", value: kernel => kernel.kind, cell: kernel => kernel.kind},
       time("before_s", "before", true),
       time("after_s", "after", true),
       difference,
-      {key: "launches", label: "launches", num: true, value: one => one.launches, cell: one => one.launches},
-      {key: "matched", label: "matched by", hide: true, value: one => one.matched, cell: one => one.matched},
-      {key: "for", label: "operator", hide: true, value: one => one.operator, cell: one => one.operator},
+      {key: "launches", label: "launches", num: true, value: kernel => kernel.launches, cell: kernel => kernel.launches},
+      {key: "matched", label: "matched by", hide: true, value: kernel => kernel.matched, cell: kernel => kernel.matched},
+      {key: "for", label: "operator", hide: true, value: kernel => kernel.operator, cell: kernel => kernel.operator},
     ];
-    return R.tabled(title, {columns, rows: each.kernels, caption: title, name: "kernels"});
+    return R.tabled(title, {columns, rows: explanation.kernels, caption: title, name: "kernels"});
   };
 
   // The commits that were compared with each other; where the report has both, a link to the case with these two pinned.
@@ -83,24 +83,28 @@
       ? h("a", {class: "mono pair", href: R.link("benchmark", name, query)}, words)
       : h("span", {class: "mono"}, words);
   };
-  const when = each => {
+  const when = account => {
     const end = (word, commit) => h("div", null, `${word} `, R.commitLink(commit), ` ${commit.subject}`);
     return h(
       "div",
       {class: "small soft"},
-      end("base", each.base),
-      end("head", each.head),
-      h("div", null, `${R.metric(each.metric)} on ${each.machine}, ${each.environment}, explained ${text.date(each.date)}`),
+      end("base", account.base),
+      end("head", account.head),
+      h(
+        "div",
+        null,
+        `${R.metric(account.metric)} on ${account.machine}, ${account.environment}, explained ${text.date(account.date)}`,
+      ),
     );
   };
-  const body = each => [
-    when(each),
-    each.found.warnings.map(words => h("p", {class: "banner"}, `doubt: ${words}`)),
-    each.found.also.map(words => h("p", null, `Also: ${words}`)),
-    each.found.parts.length > 0 && parts(each.found),
-    each.found.kernels.length > 0 && kernels(each.found, "Kernels and copies that changed"),
+  const body = account => [
+    when(account),
+    account.found.warnings.map(words => h("p", {class: "banner"}, `doubt: ${words}`)),
+    account.found.also.map(words => h("p", null, `Also: ${words}`)),
+    account.found.parts.length > 0 && parts(account.found),
+    account.found.kernels.length > 0 && kernels(account.found, "Kernels and copies that changed"),
   ];
-  // Filled when it is opened: on the page of a change the rest is in the data of the benchmark.
+  // Filled when it is opened: in the list of changes, the rest is first loaded with the data of the benchmark.
   const behind = account => {
     const details = h("details", null, h("summary", null, "Where it went, and which kernels"));
     details.addEventListener("toggle", async () => {
@@ -140,22 +144,22 @@
     );
   };
   // Of a benchmark: all that was explained of the case in view.
-  const accounts = (shard, now) => {
-    const found = shard.accounts.filter(each => each.params === now.name);
+  const accounts = (shard, view) => {
+    const explained = shard.accounts.filter(account => account.params === view.name);
     return (
-      found.length > 0 &&
+      explained.length > 0 &&
       h(
         "section",
         {class: "accounts"},
         h("h2", null, "Where differences come from"),
-        found.map(each =>
+        explained.map(account =>
           h(
             "div",
             {class: "told"},
-            each.found.sentence,
+            account.found.sentence,
             " ",
-            pair(shard.name, each.params, each.metric, each.base.sha, each.head.sha),
-            behind(async () => each),
+            pair(shard.name, account.params, account.metric, account.base.sha, account.head.sha),
+            behind(async () => account),
           ),
         ),
       )

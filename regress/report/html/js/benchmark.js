@@ -1,4 +1,4 @@
-// One benchmark: its history in a chart, what is pinned, the other metrics beside it, its parameters, and the command to run it.
+// One benchmark: its history in a chart, what is pinned, other metrics beside it, its parameters, and the command to run it.
 (R => {
   const {h, text} = R;
   const {FIRST, rank, chosen, label, pins, picker, choice} = R.choice;
@@ -9,15 +9,15 @@
   // Places of which the line is switched off, by their numbers.
   const hidden = () => new Set(R.list("off").map(at => R.index.places[at]?.id));
   // Of several lines: what each is called, and a switch for it.
-  const legend = (now, go) => {
-    if (now.lines.length < 2) return null;
+  const legend = (view, go) => {
+    if (view.lines.length < 2) return null;
     const off = hidden(),
-      shown = now.lines.filter(line => !off.has(line.place));
-    const toggled = at => (R.list("off").includes(at) ? R.list("off").filter(each => each !== at) : [...R.list("off"), at]).join(",");
+      shown = view.lines.filter(line => !off.has(line.place));
+    const toggled = at => (R.list("off").includes(at) ? R.list("off").filter(place => place !== at) : [...R.list("off"), at]).join(",");
     return h(
       "div",
       {class: "chips legend", role: "group", "aria-label": "Lines"},
-      now.lines.map(line => {
+      view.lines.map(line => {
         const at = String(R.placeOf.get(line.place)),
           k = shown.indexOf(line);
         return h(
@@ -36,25 +36,25 @@
       }),
     );
   };
-  const eventsOf = (shard, now) =>
+  const eventsOf = (shard, view) =>
     R.eventsOf(
       shard.name,
-      now.metric,
-      now.lines.map(line => R.placeOf.get(line.place)),
+      view.metric,
+      view.lines.map(line => R.placeOf.get(line.place)),
     );
   // The change that is asked for, or what is open: who may be to blame, how sure it is, and what to run next.
-  const change = (shard, now) => {
-    const events = eventsOf(shard, now),
+  const change = (shard, view) => {
+    const events = eventsOf(shard, view),
       asked = R.findCommit(R.get("change")),
-      held = now.lines
+      held = view.lines
         .flatMap(line => line.changes)
-        .filter(each => each.large && each.moved === "regressed" && !["recovered", "relapsed"].includes(each.state))
-        .map(each => R.commitAt.get(shard.commits[each.first]))
+        .filter(point => point.large && point.moved === "regressed" && !["recovered", "relapsed"].includes(point.state))
+        .map(point => R.commitAt.get(shard.commits[point.first]))
         .sort((a, b) => b - a),
-      alike = events.filter(each => each.moved === "regressed"),
-      event = asked >= 0 ? R.eventAt(events, asked) : held.length > 0 && R.eventAt(alike, held[0]);
+      alike = events.filter(event => event.moved === "regressed"),
+      shown = asked >= 0 ? R.eventAt(events, asked) : held.length > 0 && R.eventAt(alike, held[0]);
     // What it comes from stands below, with all that was explained of the case.
-    return event && h("section", {class: "events", id: "change"}, R.eventCard({...event, told: null}));
+    return shown && h("section", {class: "events", id: "change"}, R.eventCard({...shown, told: null}));
   };
 
   R.pages.benchmark = async () => {
@@ -73,11 +73,11 @@
       draw();
     };
     const draw = () => {
-      charts.forEach(each => each.destroy());
+      charts.forEach(chart => chart.destroy());
       charts = [];
-      const now = {...chosen(shard), shard},
+      const view = {...chosen(shard), shard},
         marked = pins();
-      if (!now.lines.length) {
+      if (!view.lines.length) {
         page.replaceChildren(
           h("h1", {class: "mono"}, shard.name),
           h(
@@ -94,7 +94,7 @@
       const plot = h("div", {
         class: "plot",
         role: "img",
-        "aria-label": `${R.metric(now.metric)} of ${shard.name} over commits; the same data is in a table below`,
+        "aria-label": `${R.metric(view.metric)} of ${shard.name} over commits; the same data is in a table below`,
       });
       const toggle = (key, value, words) =>
         h(
@@ -118,13 +118,13 @@
         toggle("rel", "first", "relative to the first"),
         marked.length > 0 && toggle("rel", "pin", "relative to A"),
         R.get("z") && h("button", {type: "button", class: "chip", onclick: () => go({z: ""})}, "whole history"),
-        h("button", {type: "button", class: "chip", onclick: () => R.savePicture(main, shard, now)}, "save as PNG"),
+        h("button", {type: "button", class: "chip", onclick: () => R.savePicture(main, shard, view)}, "save as PNG"),
         h("span", {class: "soft small right wide"}, "drag to zoom · click to pin · n p changes · ? keys"),
       );
       const pinnedAt = h("div", null),
         others = h("div", {class: "together"});
-      const places = [...new Set(now.every.map(line => line.place))];
-      const sides = R.implementations(shard, now, go);
+      const places = [...new Set(view.every.map(line => line.place))];
+      const sides = R.implementations(shard, view, go);
       page.replaceChildren(
         ...[
           h(
@@ -138,14 +138,14 @@
             "h1",
             {class: "mono"},
             R.name(shard.name),
-            now.name && h("span", {class: "params"}, R.name(`(${now.name})`)),
+            view.name && h("span", {class: "params"}, R.name(`(${view.name})`)),
           ),
-          verdict(shard, now),
+          verdict(shard, view),
           h(
             "div",
             {class: "filters"},
-            picker(shard, now, go),
-            choice("Metric", now.metrics, now.metric, metric => go({metric, z: R.get("z")}), R.metric),
+            picker(shard, view, go),
+            choice("Metric", view.metrics, view.metric, metric => go({metric, z: R.get("z")}), R.metric),
             places.length > 8
               ? h(
                   "label",
@@ -154,11 +154,11 @@
                   h(
                     "select",
                     {onchange: event => go({at: event.target.value})},
-                    [...places, "all"].map(each =>
+                    [...places, "all"].map(place =>
                       h(
                         "option",
-                        {value: each, selected: each === now.place, title: each === "all" ? null : R.placeNames(R.placeOf.get(each))},
-                        each === "all" ? "everywhere" : label(each),
+                        {value: place, selected: place === view.place, title: place === "all" ? null : R.placeNames(R.placeOf.get(place))},
+                        place === "all" ? "everywhere" : label(place),
                       ),
                     ),
                   ),
@@ -166,34 +166,34 @@
               : choice(
                   "Where",
                   places.length > 1 ? [...places, "all"] : [],
-                  now.place,
+                  view.place,
                   at => go({at}),
-                  each => (each === "all" ? "everywhere" : label(each)),
+                  place => (place === "all" ? "everywhere" : label(place)),
                 ),
           ),
-          h("div", {class: "two"}, h("div", null, plot, legend(now, go), bar, pinnedAt), facts(now)),
-          change(shard, now),
-          changes(shard, now),
-          R.account.accounts(shard, now),
+          h("div", {class: "two"}, h("div", null, plot, legend(view, go), bar, pinnedAt), facts(view)),
+          change(shard, view),
+          changes(shard, view),
+          R.account.accounts(shard, view),
           others,
           sides
             ? sides.node
             : R.sizes(
                 shard,
-                shard.lines.filter(line => line.metric === now.metric && line.place === now.lines[0].place),
+                shard.lines.filter(line => line.metric === view.metric && line.place === view.lines[0].place),
                 params => go({c: params.join(", ")}),
               ),
           h("h2", null, "Measure it again"),
           R.command(
-            `regress check ${marked.length > 1 ? marked.map(at => R.short(R.index.commits[at].sha)).join(" ") : "HEAD~1"} -b ${text.quoted(shard.name + (now.name && `(${now.name})`))}`,
+            `regress check ${marked.length > 1 ? marked.map(at => R.short(R.index.commits[at].sha)).join(" ") : "HEAD~1"} -b ${text.quoted(shard.name + (view.name && `(${view.name})`))}`,
           ),
-          values(shard, now),
+          values(shard, view),
           shard.code && h("details", null, h("summary", null, "Its code"), h("pre", {tabindex: "0"}, shard.code)),
         ].filter(Boolean),
       );
       const zoomed = R.get("z").split("..").map(R.findCommit);
-      const visible = now.lines.filter(line => !hidden().has(line.place)),
-        shown = noted(shard, now.name, visible.length ? visible : now.lines);
+      const visible = view.lines.filter(line => !hidden().has(line.place)),
+        shown = noted(shard, view.name, visible.length ? visible : view.lines);
       const main = R.chart({
         node: plot,
         shard,
@@ -209,7 +209,7 @@
         sync: "commits",
         onpin: commit => {
           const sha = R.index.commits[commit].sha;
-          if (R.eventAt(eventsOf(shard, now), commit)) R.put({change: sha});
+          if (R.eventAt(eventsOf(shard, view), commit)) R.put({change: sha});
           go(marked.length === 1 && marked[0] !== commit ? {with: sha} : {pin: sha, with: ""});
         },
         onzoom: ends => go({z: ends && ends.map(at => R.index.commits[at].sha).join("..")}),
@@ -217,23 +217,23 @@
       charts.push(main, ...(sides?.drawn() ?? []));
       if (marked.length)
         pinnedAt.replaceChildren(
-          R.pinned(main, marked, shard.name + (now.name && `(${now.name})`), () =>
+          R.pinned(main, marked, shard.name + (view.name && `(${view.name})`), () =>
             go({pin: "", with: "", rel: R.get("rel") === "pin" ? "" : R.get("rel")}),
           ),
         );
       const beside = shard.lines
         .filter(
           line =>
-            line.place === now.lines[0].place &&
-            line.params.join(", ") === now.name &&
-            line.metric !== now.metric &&
+            line.place === view.lines[0].place &&
+            line.params.join(", ") === view.name &&
+            line.metric !== view.metric &&
             FIRST.includes(line.metric) &&
             line.values.length > 1,
         )
         .sort((a, b) => rank(a.metric) - rank(b.metric));
       if (beside.length) others.append(h("h2", null, "At the same commits"));
       for (const line of beside) {
-        const own = h("div", {
+        const smallPlot = h("div", {
           class: "plot small",
           role: "img",
           "aria-label": `${R.metric(line.metric)} over the same commits, now ${text.value(line.values.at(-1), line.unit)}`,
@@ -252,12 +252,12 @@
               ),
               h("div", null, text.value(line.values.at(-1), line.unit)),
             ),
-            own,
+            smallPlot,
           ),
         );
         charts.push(
           R.chart({
-            node: own,
+            node: smallPlot,
             shard,
             lines: [line],
             labels: [label(line.place)],
@@ -273,10 +273,10 @@
       if (held)
         [...page.querySelectorAll("[data-chip],[data-param],[data-toggle]")]
           .find(
-            each =>
-              each.dataset.chip === held.chip &&
-              each.dataset.param === held.param &&
-              each.dataset.toggle === held.toggle,
+            control =>
+              control.dataset.chip === held.chip &&
+              control.dataset.param === held.param &&
+              control.dataset.toggle === held.toggle,
           )
           ?.focus();
       R.live = {chart: main, go, pins: marked, command: () => page.querySelector(".command pre").textContent};
@@ -288,7 +288,7 @@
     R.leave = () => {
       document.removeEventListener("themed", draw);
       document.removeEventListener("drawn", drawn);
-      charts.forEach(each => each.destroy());
+      charts.forEach(chart => chart.destroy());
       R.live = null;
     };
     return page;

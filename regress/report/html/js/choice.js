@@ -11,23 +11,23 @@
       .sort((a, b) => R.urgency(a) - R.urgency(b));
     const fits = row =>
       (!R.get("metric") || row.metric === R.get("metric")) && (!R.state.query.has("c") || row.params === R.get("c"));
-    const row = rows.find(fits) ?? rows.find(each => !R.get("metric") || each.metric === R.get("metric")) ?? rows[0];
+    const worst = rows.find(fits) ?? rows.find(row => !R.get("metric") || row.metric === R.get("metric")) ?? rows[0];
     const metrics = [...new Set(shard.lines.map(line => line.metric))].sort((a, b) => rank(a) - rank(b));
-    const metric = metrics.includes(R.get("metric")) ? R.get("metric") : (row?.metric ?? metrics[0]);
+    const metric = metrics.includes(R.get("metric")) ? R.get("metric") : (worst?.metric ?? metrics[0]);
     const cases = [...new Map(shard.lines.map(line => [line.params.join(", "), line.params])).entries()];
-    const wanted = R.state.query.has("c") ? R.get("c") : row?.params;
-    const [name, params] = cases.find(([each]) => each === wanted) ?? cases[0] ?? ["", []];
+    const wanted = R.state.query.has("c") ? R.get("c") : worst?.params;
+    const [name, params] = cases.find(([known]) => known === wanted) ?? cases[0] ?? ["", []];
     const every = shard.lines.filter(line => line.metric === metric && line.params.join(", ") === name);
     const filter = R.placeFilter(),
       shown = every.filter(line => filter.shows(R.placeOf.get(line.place)));
     const asked = R.get("at") === "all" ? "all" : R.placeNamed(R.get("at")),
-      default_ = row ? R.index.places[row.place].id : "";
+      worstPlace = worst ? R.index.places[worst.place].id : "";
     const place =
       asked === "all"
         ? "all"
         : (
             every.find(line => line.place === asked) ??
-            shown.find(line => line.place === default_) ??
+            shown.find(line => line.place === worstPlace) ??
             shown[0] ??
             every[0]
           )?.place;
@@ -51,19 +51,19 @@
       .map(R.findCommit)
       .filter(at => at >= 0);
 
-  const picker = (shard, now, go) => {
-    if (now.cases.length < 2) return null;
+  const picker = (shard, view, go) => {
+    if (view.cases.length < 2) return null;
     return h(
       "span",
       {class: "picker"},
       shard.param_names.map((name, k) => {
-        const values = [...new Set(now.cases.map(([, params]) => params[k]))];
+        const values = [...new Set(view.cases.map(([, params]) => params[k]))];
         if (values.length < 2) return null;
         const choose = event => {
-          const wanted = now.params.map((each, at) => (at === k ? event.target.value : each)),
+          const wanted = view.params.map((param, at) => (at === k ? event.target.value : param)),
             score = params =>
-              params.filter((each, at) => each === wanted[at]).length + (params[k] === wanted[k] ? 100 : 0);
-          go({c: [...now.cases].sort((a, b) => score(b[1]) - score(a[1]))[0][0]});
+              params.filter((param, at) => param === wanted[at]).length + (params[k] === wanted[k] ? 100 : 0);
+          go({c: [...view.cases].sort((a, b) => score(b[1]) - score(a[1]))[0][0]});
         };
         return h(
           "label",
@@ -73,13 +73,13 @@
           h(
             "select",
             {onchange: choose, data: {param: name}},
-            values.map(value => h("option", {value, selected: value === now.params[k]}, value.slice(0, 60))),
+            values.map(value => h("option", {value, selected: value === view.params[k]}, value.slice(0, 60))),
           ),
         );
       }),
     );
   };
-  const choice = (labelled, values, now, go, words = each => each) =>
+  const choice = (labelled, values, current, go, words = value => value) =>
     values.length < 2
       ? null
       : h(
@@ -91,7 +91,7 @@
               {
                 type: "button",
                 class: "chip",
-                "aria-pressed": String(value === now),
+                "aria-pressed": String(value === current),
                 data: {chip: value},
                 onclick: () => go(value),
               },

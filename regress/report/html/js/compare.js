@@ -1,20 +1,20 @@
-// Two commits, all benchmarks: what was measured, and the verdicts of the history, level against level. What was judged before the
-// page was written is looked up here; a level holds over several commits, so that one noisy night does not decide, and where a
-// value is far off its level nothing is claimed.
+// Two commits, all benchmarks: what was measured, and the verdicts of the history, level against level. What was judged before
+// the page was written is looked up here; a level holds over several commits, so one noisy night does not decide, and where
+// a value is far off its level nothing is claimed.
 (R => {
   const {h, text} = R;
   const WORDS = {r: "regressed", i: "improved", c: "changed", u: "unchanged", x: "incomparable"};
   const NEAR = 10;
   const BACK = {r: "i", i: "r"};
   const CLAIMS = ["regressed", "improved"];
-  const urgency = each => R.severity(each.verdict) + (each.ratio ? 1 / (1 + R.far(each.ratio)) : 1);
+  const urgency = comparison => R.severity(comparison.verdict) + (comparison.ratio ? 1 / (1 + R.far(comparison.ratio)) : 1);
 
   const levelAt = (row, at) => row.levels.findLastIndex(level => level.first <= at);
   const judge = (row, a, b, valueAt) => {
     const [from, to] = [levelAt(row, a), levelAt(row, b)],
       last = row.levels.at(-1).last,
       lost = row.status === "gone" || row.status === "failed";
-    // What was not measured near the base either is not gone since then, and is not new.
+    // A row that was lost long before the base is not gone since then, and one that came and went in between is not new.
     if ((from < 0 && to < 0) || (lost && a > last + NEAR) || (from < 0 && lost && b > last + NEAR)) return null;
     const [base, head] = [from < 0 ? null : valueAt(row, a), to < 0 ? null : valueAt(row, b)];
     if (from < 0) return {row, verdict: "new", base, head};
@@ -25,14 +25,14 @@
   const same = (row, from, to, base, head) => {
     const [low, high] = from < to ? [from, to] : [to, from],
       letter = low === high ? "u" : (row.levels[high].against[low] ?? "x");
-    const values = [base, head, row.levels[from], row.levels[to]].map(each => each.value);
+    const values = [base, head, row.levels[from], row.levels[to]].map(end => end.value);
     if (Math.min(...values) < 0 && base.value !== head.value)
       return {row, verdict: "incomparable", base, head, ratio: null, why: R.NEGATIVE};
     const verdict = WORDS[from > to ? (BACK[letter] ?? letter) : letter];
     if (verdict === "incomparable") return {row, verdict, base, head, ratio: null, why: "measured differently in between"};
     const ratio = base.value > 0 ? head.value / base.value : null,
       why = doubt(row, from, to, base, head, ratio, verdict);
-    // What is undecided has no change that counts, whatever its levels are, as of two modes; and none that could be told.
+    // An undecided row has no change that counts, even if its levels differ, as those of values with two modes do.
     if (row.status === "undecided") return {row, verdict: row.status, moved: "unchanged", base, head, ratio, why: why ?? row.why};
     // The newest level may rest on a value or two, which the row says.
     const unsure = low < high && row.status === "tentative" && high === row.levels.length - 1;
@@ -50,12 +50,12 @@
     const up = row.levels[to].value > row.levels[from].value;
     return ratio !== null && verdict !== "unchanged" && ratio > 1 !== up ? "the levels moved, and these two values did not" : null;
   };
-  // The value, and where nothing was measured at the commit itself, at which one before it.
+  // The value, and the earlier commit that it is from if the commit itself was not measured.
   const measured = (end, at, row) =>
     end === null
       ? text.MISSING
       : [text.value(end.value, row.unit), end.at !== at && h("div", {class: "soft small mono"}, R.commitName(end.at))];
-  const geomean = ratios => Math.exp(ratios.reduce((sum, each) => sum + Math.log(each), 0) / ratios.length);
+  const geomean = ratios => Math.exp(ratios.reduce((sum, ratio) => sum + Math.log(ratio), 0) / ratios.length);
 
   R.pages.compare = async () => {
     const {index} = R,
@@ -141,17 +141,21 @@
         .map(row => judge(row, a, b, valueAt))
         .filter(Boolean);
       const count = {};
-      for (const each of judged) count[each.verdict] = (count[each.verdict] ?? 0) + 1;
-      const times = judged.filter(each => each.ratio && each.row.unit === "s" && each.verdict !== "undecided");
+      for (const comparison of judged) count[comparison.verdict] = (count[comparison.verdict] ?? 0) + 1;
+      const times = judged.filter(
+        comparison => comparison.ratio && comparison.row.unit === "s" && comparison.verdict !== "undecided",
+      );
       const byPlace = places.places
-        .map(place => [place, times.filter(each => each.row.place === place).map(each => each.ratio)])
-        .filter(each => each[1].length);
+        .map(place => [place, times.filter(comparison => comparison.row.place === place).map(comparison => comparison.ratio)])
+        .filter(([, ratios]) => ratios.length);
       const means = byPlace.map(
         ([place, ratios]) =>
           `${index.places.length > 1 ? `${index.places[place].label} ` : ""}${text.change(geomean(ratios))} over ${text.counted(ratios.length, "time")}`,
       );
       const wanted = judged.filter(
-        each => (states.length ? states.includes(each.verdict) : each.verdict !== "unchanged") && match(each.row.text),
+        comparison =>
+          (states.length ? states.includes(comparison.verdict) : comparison.verdict !== "unchanged") &&
+          match(comparison.row.text),
       );
       const several = index.places.length > 1;
       const table = R.table({
@@ -159,7 +163,7 @@
         name: `compare-${base.value}-${head.value}`,
         caption: "Changed benchmarks",
         sort: R.get("sort") || "verdict",
-        link: each => R.rowLink(each.row),
+        link: comparison => R.rowLink(comparison.row),
         onsort: sort => {
           R.put({sort});
           draw();
@@ -168,50 +172,50 @@
           {
             key: "benchmark",
             label: "Benchmark",
-            value: each => `${each.row.name}${each.row.params && `(${each.row.params})`}`,
-            cell: each => [
-              R.rowName(each.row),
-              several && h("div", {class: "soft small"}, index.places[each.row.place].label),
+            value: comparison => `${comparison.row.name}${comparison.row.params && `(${comparison.row.params})`}`,
+            cell: comparison => [
+              R.rowName(comparison.row),
+              several && h("div", {class: "soft small"}, index.places[comparison.row.place].label),
             ],
           },
-          {key: "where", hidden: true, value: each => index.places[each.row.place].label},
-          {key: "metric", hidden: true, value: each => each.row.metric},
+          {key: "where", hidden: true, value: comparison => index.places[comparison.row.place].label},
+          {key: "metric", hidden: true, value: comparison => comparison.row.metric},
           {
             key: "history",
             label: "History",
             hide: true,
-            cell: each => R.spark({...each.row, changed: null, status: each.verdict}, 150, 26, [a, b]),
+            cell: comparison => R.spark({...comparison.row, changed: null, status: comparison.verdict}, 150, 26, [a, b]),
           },
           {
             key: "base",
             label: "Base",
             num: true,
             hide: true,
-            value: each => each.base?.value ?? null,
-            cell: each => measured(each.base, a, each.row),
+            value: comparison => comparison.base?.value ?? null,
+            cell: comparison => measured(comparison.base, a, comparison.row),
           },
           {
             key: "head",
             label: "Head",
             num: true,
             hide: true,
-            value: each => each.head?.value ?? null,
-            cell: each => measured(each.head, b, each.row),
+            value: comparison => comparison.head?.value ?? null,
+            cell: comparison => measured(comparison.head, b, comparison.row),
           },
           {
             key: "change",
             label: "Change",
             num: true,
-            value: each => each.ratio,
-            cell: each => (each.ratio ? R.moved(each.ratio, each.moved) : text.MISSING),
+            value: comparison => comparison.ratio,
+            cell: comparison => (comparison.ratio ? R.moved(comparison.ratio, comparison.moved) : text.MISSING),
           },
           {
             key: "verdict",
             label: "Verdict",
             value: urgency,
-            out: each => each.verdict,
-            cell: each =>
-              R.tag(each.verdict, "", each.why),
+            out: comparison => comparison.verdict,
+            cell: comparison =>
+              R.tag(comparison.verdict, "", comparison.why),
           },
         ],
       });
@@ -230,17 +234,17 @@
               ),
             ]),
       );
-      const words = R.statuses.filter(each => count[each]).map(each => `${count[each]} ${each}`);
+      const words = R.statuses.filter(verdict => count[verdict]).map(verdict => `${count[verdict]} ${verdict}`);
       out.replaceChildren(
         h("div", {class: "pins"}, told(a), told(b)),
         h(
           "p",
           {class: "lede"},
-          `${text.counted(judged.length, "series", "series")} (a case and a metric in one place${judged.some(each => each.row.cases > 1) ? "; of benchmarks with many cases the worst one" : ""})${words.length ? `: ${text.listed(words)}` : ""}. `,
+          `${text.counted(judged.length, "series", "series")} (a case and a metric in one place${judged.some(comparison => comparison.row.cases > 1) ? "; of benchmarks with many cases the worst one" : ""})${words.length ? `: ${text.listed(words)}` : ""}. `,
           !means.length
             ? ""
             : means.length > 3
-            ? `Geometric means: ${text.change(Math.min(...byPlace.map(each => geomean(each[1]))))} to ${text.change(Math.max(...byPlace.map(each => geomean(each[1]))))}.`
+            ? `Geometric means: ${text.change(Math.min(...byPlace.map(([, ratios]) => geomean(ratios))))} to ${text.change(Math.max(...byPlace.map(([, ratios]) => geomean(ratios))))}.`
             : `Geometric mean: ${means.join("; ")}.`,
         ),
         h(
@@ -251,9 +255,9 @@
           R.chips(
             "Verdict",
             "status",
-            R.statuses.filter(each => count[each]),
+            R.statuses.filter(verdict => count[verdict]),
             draw,
-            each => `${R.sign(each)} ${each}`.trim(),
+            verdict => `${R.sign(verdict)} ${verdict}`.trim(),
           ),
         ),
         holder,

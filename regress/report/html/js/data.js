@@ -1,8 +1,8 @@
 // The data: shards are loaded by script tag when they are asked for, and commits are looked up by name.
 (R => {
   const named = (names, values) => Object.fromEntries(names.map((name, at) => [name, values[at]]));
-  const levelled = holder => ({...holder, levels: holder.levels.map(each => named(R.index.fields.level, each))});
-  // A line as it was before it was packed into whole numbers (regress/pages.py, Line).
+  const levelled = holder => ({...holder, levels: holder.levels.map(level => named(R.index.fields.level, level))});
+  // A line as it was before it was packed into whole numbers (regress.pages, Line).
   const unpacked = (line, columns) => {
     const {per, values, lows, highs, rounds} = line,
       at = columns[line.at],
@@ -11,15 +11,15 @@
       ...levelled(line),
       at,
       failures: Object.entries(line.failures)
-        .flatMap(([kind, places]) => places.map(place => [place, kind]))
-        .sort(([one], [other]) => one - other),
+        .flatMap(([kind, commits]) => commits.map(commit => [commit, kind]))
+        .sort(([a], [b]) => a - b),
       values: values.map(value => value / per),
       read: (line.read ?? []).map(value => value / per),
       lows: lows.map((below, k) => (values[k] - below) / per),
       highs: highs.map((above, k) => (values[k] + above) / per),
       rounds: at.map((_, k) => {
-        const own = roundsOf(k);
-        return typeof own === "number" ? own : own.map(each => (values[k] + each) / per);
+        const offsets = roundsOf(k);
+        return typeof offsets === "number" ? offsets : offsets.map(offset => (values[k] + offset) / per);
       }),
     };
   };
@@ -29,7 +29,7 @@
       Object.assign(shard, {opened: true, lines: shard.lines.map(line => unpacked(line, shard.columns))});
     return shard;
   };
-  // Runs a script of data once, and gives what it has brought.
+  // Loads a data script once, and gives what `open` makes of it.
   const loaded = (file, there, open) => {
     if (there()) return Promise.resolve(open());
     if (!R.waiting.has(file)) {
@@ -54,7 +54,7 @@
   const valueAt = (row, commit) => {
     const [column, per, values] = R.values.rows[row.number],
       at = R.values.columns[column],
-      k = at.findLastIndex(each => each <= commit);
+      k = at.findLastIndex(measured => measured <= commit);
     return k < 0 ? null : {value: values[k] / per, at: at[k]};
   };
   R.measured = () =>
@@ -63,7 +63,7 @@
       () => R.values,
       () => valueAt,
     );
-  // Once, when the index is there.
+  // Called once, when the index is loaded.
   R.prepare = () => {
     const {index} = R;
     R.commitAt = new Map(index.commits.map((commit, at) => [commit.sha, at]));
@@ -84,8 +84,8 @@
       row.text = `${row.name} ${row.params} ${R.metric(row.metric)} ${row.metric}`.toLowerCase();
     });
   };
-  // The place that an address names. Earlier reports named a card where there is its model now: the machine and the environment
-  // tell which place it is, where only one has both.
+  // The place that an address names. In addresses of earlier reports the device is a card and not its model: then the machine
+  // and the environment tell which place it is, if only one has both.
   R.placeNamed = id => {
     if (R.placeOf.has(id)) return id;
     const [machine, , environment] = id.split("|"),
@@ -101,7 +101,7 @@
     if (wanted === "first") return 0;
     if (wanted === "last") return commits.length - 1;
     const tagged =
-      R.index.releases.find(each => each.name.toLowerCase() === wanted)?.at ??
+      R.index.releases.find(release => release.name.toLowerCase() === wanted)?.at ??
       commits.findIndex(commit => commit.tags.some(tag => tag.toLowerCase() === wanted));
     return tagged >= 0
       ? tagged
@@ -115,10 +115,10 @@
   // Where the reference of "since" was measured, in case that is not the release itself.
   R.referenceNote = () => {
     const {release, releases} = R.index,
-      found = releases.find(each => each.name === release);
-    if (!found || (found.measured && found.tagged)) return "";
-    const where = `${R.short(R.index.commits[found.at].sha)}, the newest measured commit`;
-    return found.tagged ? ` (${where} at or before it)` : ` (${where} before its branch left ${R.index.branch})`;
+      reference = releases.find(candidate => candidate.name === release);
+    if (!reference || (reference.measured && reference.tagged)) return "";
+    const where = `${R.short(R.index.commits[reference.at].sha)}, the newest measured commit`;
+    return reference.tagged ? ` (${where} at or before it)` : ` (${where} before its branch left ${R.index.branch})`;
   };
   R.commitLink = commit => {
     const sha = R.h("span", {class: "mono"}, R.short(commit.sha));

@@ -3,14 +3,14 @@
   const {h, text} = R;
   const {label} = R.choice;
 
-  const changes = (shard, now) => {
-    const rows = now.lines
+  const changes = (shard, view) => {
+    const rows = view.lines
       .flatMap(line => line.changes.map(change => ({line, change})))
       .sort((a, b) => b.change.first - a.change.first);
     if (!rows.length) return null;
     const commit = at => R.index.commits[R.commitAt.get(shard.commits[at])];
-    const opened = each =>
-      R.link("benchmark", shard.name, {...Object.fromEntries(R.state.query), change: commit(each.change.first).sha});
+    const opened = row =>
+      R.link("benchmark", shard.name, {...Object.fromEntries(R.state.query), change: commit(row.change.first).sha});
     return h(
       "section",
       null,
@@ -24,27 +24,27 @@
           {
             key: "first",
             label: "First commit",
-            value: each => commit(each.change.first).sha,
-            cell: each => [
-              R.commitLink(commit(each.change.first)),
+            value: row => commit(row.change.first).sha,
+            cell: row => [
+              R.commitLink(commit(row.change.first)),
               " ",
-              commit(each.change.first).subject.slice(0, 120),
+              commit(row.change.first).subject.slice(0, 120),
               h(
                 "div",
                 {class: "soft small"},
-                R.by(commit(each.change.first).author, text.date(commit(each.change.first).date)),
+                R.by(commit(row.change.first).author, text.date(commit(row.change.first).date)),
               ),
-              each.change.told &&
-                h("div", {class: "small"}, R.account.line(each.change.told, shard.name, now.name, each.line.metric)),
+              row.change.told &&
+                h("div", {class: "small"}, R.account.line(row.change.told, shard.name, view.name, row.line.metric)),
             ],
           },
-          ...(now.lines.length > 1
+          ...(view.lines.length > 1
             ? [
                 {
                   key: "place",
                   label: "Where",
-                  value: each => label(each.line.place),
-                  cell: each => label(each.line.place),
+                  value: row => label(row.line.place),
+                  cell: row => label(row.line.place),
                 },
               ]
             : []),
@@ -52,51 +52,51 @@
             key: "change",
             label: "Change",
             num: true,
-            value: each => each.change.ratio,
-            cell: each => h("a", {href: opened(each)}, R.moved(each.change.ratio, R.kindOf(each.change))),
+            value: row => row.change.ratio,
+            cell: row => h("a", {href: opened(row)}, R.moved(row.change.ratio, R.kindOf(row.change))),
           },
           {
             key: "interval",
             label: "95 % interval",
             num: true,
             hide: true,
-            value: each => text.interval(each.change.low, each.change.high),
-            cell: each =>
-              each.change.low === each.change.high ? "exact" : text.interval(each.change.low, each.change.high),
+            value: row => text.interval(row.change.low, row.change.high),
+            cell: row =>
+              row.change.low === row.change.high ? "exact" : text.interval(row.change.low, row.change.high),
           },
           {
             key: "values",
             label: "From, to",
             num: true,
             hide: true,
-            value: each => each.change.after,
-            cell: each =>
-              `${text.value(each.change.before, each.line.unit)} → ${text.value(each.change.after, each.line.unit)}`,
+            value: row => row.change.after,
+            cell: row =>
+              `${text.value(row.change.before, row.line.unit)} → ${text.value(row.change.after, row.line.unit)}`,
           },
           {
             key: "state",
             label: "State",
-            value: each => each.change.state,
-            cell: each => [
-              R.tag(each.change.state === "confirmed" ? each.change.moved : each.change.state),
-              h("span", {class: "soft small"}, " ", R.small(each.change, each.line.threshold)),
-              each.change.reasons.map(one => h("div", {class: "soft small"}, one)),
+            value: row => row.change.state,
+            cell: row => [
+              R.tag(row.change.state === "confirmed" ? row.change.moved : row.change.state),
+              h("span", {class: "soft small"}, " ", R.small(row.change, row.line.threshold)),
+              row.change.reasons.map(reason => h("div", {class: "soft small"}, reason)),
             ],
           },
         ],
       }).node,
     );
   };
-  const values = (shard, now) => {
+  const values = (shard, view) => {
     const rows = () =>
-      now.lines
+      view.lines
         .flatMap(line => [
           ...line.at.map((at, k) => ({line, at, k, failure: ""})),
           ...line.failures.map(([at, failure]) => ({line, at, k: -1, failure})),
         ])
         .sort((a, b) => R.commitAt.get(shard.commits[b.at]) - R.commitAt.get(shard.commits[a.at]));
-    const commit = each => R.index.commits[R.commitAt.get(shard.commits[each.at])],
-      of = (each, column) => (each.k < 0 ? null : each.line[column][each.k]);
+    const commit = row => R.index.commits[R.commitAt.get(shard.commits[row.at])],
+      of = (row, column) => (row.k < 0 ? null : row.line[column][row.k]);
     const details = h("details", null, h("summary", null, "The chart as a table"));
     details.addEventListener("toggle", () => {
       if (!details.open || details.children.length > 1) return;
@@ -108,66 +108,66 @@
           {
             key: "commit",
             label: "Commit",
-            value: each => commit(each).sha,
-            cell: each => [R.commitLink(commit(each)), " ", commit(each).subject.slice(0, 100)],
+            value: row => commit(row).sha,
+            cell: row => [R.commitLink(commit(row)), " ", commit(row).subject.slice(0, 100)],
           },
           {
             key: "author",
-            value: each => commit(each).author,
+            value: row => commit(row).author,
             label: "Author",
             hide: true,
-            cell: each => commit(each).author,
+            cell: row => commit(row).author,
           },
           {
             key: "date",
             label: "Date",
             hide: true,
-            value: each => new Date(commit(each).date * 1000).toISOString(),
-            cell: each => text.date(commit(each).date),
+            value: row => new Date(commit(row).date * 1000).toISOString(),
+            cell: row => text.date(commit(row).date),
           },
-          ...(now.lines.length > 1
+          ...(view.lines.length > 1
             ? [
                 {
                   key: "place",
                   label: "Where",
-                  value: each => label(each.line.place),
-                  cell: each => label(each.line.place),
+                  value: row => label(row.line.place),
+                  cell: row => label(row.line.place),
                 },
               ]
             : []),
           {
             key: "value",
-            label: R.metric(now.metric),
+            label: R.metric(view.metric),
             num: true,
-            value: each => of(each, "values"),
-            cell: each => (each.k < 0 ? R.tag("failed", each.failure) : text.value(of(each, "values"), each.line.unit)),
+            value: row => of(row, "values"),
+            cell: row => (row.k < 0 ? R.tag("failed", row.failure) : text.value(of(row, "values"), row.line.unit)),
           },
           {
             key: "low",
             label: "Low",
             num: true,
             hide: true,
-            value: each => of(each, "lows"),
-            cell: each => text.value(of(each, "lows"), each.line.unit),
+            value: row => of(row, "lows"),
+            cell: row => text.value(of(row, "lows"), row.line.unit),
           },
           {
             key: "high",
             label: "High",
             num: true,
             hide: true,
-            value: each => of(each, "highs"),
-            cell: each => text.value(of(each, "highs"), each.line.unit),
+            value: row => of(row, "highs"),
+            cell: row => text.value(of(row, "highs"), row.line.unit),
           },
           {
             key: "rounds",
             label: "Rounds",
             num: true,
-            value: each => (typeof of(each, "rounds") === "object" ? of(each, "rounds")?.length : of(each, "rounds")),
-            cell: each =>
+            value: row => (typeof of(row, "rounds") === "object" ? of(row, "rounds")?.length : of(row, "rounds")),
+            cell: row =>
               String(
-                typeof of(each, "rounds") === "object"
-                  ? (of(each, "rounds")?.length ?? "")
-                  : (of(each, "rounds") ?? ""),
+                typeof of(row, "rounds") === "object"
+                  ? (of(row, "rounds")?.length ?? "")
+                  : (of(row, "rounds") ?? ""),
               ),
           },
         ],
@@ -181,8 +181,8 @@
   const noted = (shard, params, lines) =>
     lines.map(line => {
       const notes = R.eventsOf(shard.name, line.metric, [R.placeOf.get(line.place)])
-        .filter(each => each.note && each.params === params)
-        .map(each => [shard.commits.indexOf(R.index.commits[each.first].sha), each.note]);
+        .filter(event => event.note && event.params === params)
+        .map(event => [shard.commits.indexOf(R.index.commits[event.first].sha), event.note]);
       return {...line, ticks: [...line.ticks, ...notes]};
     });
 

@@ -11,14 +11,14 @@
       else node.setAttribute(name, value === true ? "" : value);
     }
     node.append(
-      ...children.flat(Infinity).filter(each => each !== null && each !== undefined && each !== false && each !== ""),
+      ...children.flat(Infinity).filter(child => child !== null && child !== undefined && child !== false && child !== ""),
     );
     return node;
   };
   const h = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
   const svg = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
 
-  // A long name, with places where it may go on in the next line.
+  // A long name, with places where the line may break.
   const name = words => words.split(/(?<=[._,(])/).flatMap((part, at) => (at ? [h("wbr"), part] : [part]));
 
   // Tells a screen reader, and shows a line for a moment.

@@ -6,14 +6,14 @@
   // What moved at once with many others: how many, what speaks for another cause, and only then the commit.
   const shifted = (event, shift) => [
     h("div", {class: "subject"}, `${shift.benchmarks} benchmarks moved at once${R.index.places.length > 1 ? ` on ${R.index.places[shift.place].label}` : ""}`),
-    shift.reasons.map(each => h("div", null, each)),
+    shift.reasons.map(reason => h("div", null, reason)),
     h("div", {class: "soft"}, "at ", R.commitLink(R.index.commits[event.first]), ` · ${R.text.date(R.index.commits[event.first].date)}`),
   ];
   const STATES = ["open", "tentative", "acknowledged", "relapsed", "recovered", "confirmed", "gone"];
   const {far} = R;
 
   const place = event => STATES.indexOf(event.state);
-  // What is open or may be stands by its size, and what is past by its date.
+  // Open and tentative events are sorted by size, past ones by date.
   const worstFirst = (a, b) =>
     place(a) - place(b) || b.large - a.large || b.gates - a.gates || (place(a) < 2 ? far(b.ratio) - far(a.ratio) : b.first - a.first);
   // Events that moved at once, or with one blamed range in the same places, have one cause: the worst stands for them.
@@ -31,13 +31,13 @@
   const blamed = event => {
     const {commits} = R.index,
       first = commits[event.first],
-      authors = [...new Set(event.suspects.map(each => each.author).filter(Boolean))];
-    const one = event.suspects_n === 1 ? event.suspects[0] : null;
-    const title = h("div", {class: "subject"}, R.commitLink(one ?? first), " ", (one ?? first).subject);
-    const who = one
-      ? one.author
+      authors = [...new Set(event.suspects.map(suspect => suspect.author).filter(Boolean))];
+    const only = event.suspects_n === 1 ? event.suspects[0] : null;
+    const title = h("div", {class: "subject"}, R.commitLink(only ?? first), " ", (only ?? first).subject);
+    const who = only
+      ? only.author
       : `one of ${event.suspects_n} commits${authors.length ? " by " : ""}${R.text.listed(authors.length > 3 ? [...authors.slice(0, 3), `${authors.length - 3} more`] : authors)}`;
-    return [title, h("div", {class: "soft"}, R.by(who, R.text.date((one ?? first).date)))];
+    return [title, h("div", {class: "soft"}, R.by(who, R.text.date((only ?? first).date)))];
   };
   const acknowledged = event => {
     if (!event.acknowledged) return null;
@@ -56,14 +56,14 @@
           h(
             "ol",
             null,
-            event.suspects.map(each =>
+            event.suspects.map(suspect =>
               h(
                 "li",
                 null,
-                R.commitLink(each),
+                R.commitLink(suspect),
                 " ",
-                each.subject,
-                h("span", {class: "soft"}, ` · ${R.by(each.author, R.text.date(each.date))}`),
+                suspect.subject,
+                h("span", {class: "soft"}, ` · ${R.by(suspect.author, R.text.date(suspect.date))}`),
               ),
             ),
             event.suspects_n > event.suspects.length &&
@@ -98,7 +98,7 @@
       {class: "soft"},
       `${R.index.left_out} older changes and failures are on the pages of their benchmarks only.`,
     );
-  // What measures has to be run where the change was seen.
+  // A command that measures has to be run where the change was seen.
   const measures = word => word !== "ack";
   const where = event => {
     const {machine, gpu} = R.index.places[event.place];
@@ -108,12 +108,14 @@
   R.eventsOf = (name, metric, places) =>
     R.index.events
       .filter(
-        each =>
-          R.index.entries[each.benchmark].name === name && each.metric === metric && each.places.some(at => places.includes(at)),
+        event =>
+          R.index.entries[event.benchmark].name === name &&
+          event.metric === metric &&
+          event.places.some(at => places.includes(at)),
       )
       .sort((a, b) => b.first - a.first);
   R.eventAt = (events, commit) =>
-    events.find(each => each.first === commit) ?? events.find(each => each.good < commit && commit <= each.last);
+    events.find(event => event.first === commit) ?? events.find(event => event.good < commit && commit <= event.last);
   // Events of one cause as one card: that of the first, and the others behind it.
   R.causeCard = ([first, ...others]) => {
     const card = R.eventCard(first);
@@ -126,17 +128,17 @@
           h(
             "ul",
             null,
-            others.map(each =>
+            others.map(event =>
               h(
                 "li",
-                {data: {link: R.eventLink(each)}},
-                h("a", {class: "mono name", href: R.eventLink(each)}, R.name(each.cases > 1 ? R.index.entries[each.benchmark].name : each.case)),
+                {data: {link: R.eventLink(event)}},
+                h("a", {class: "mono name", href: R.eventLink(event)}, R.name(event.cases > 1 ? R.index.entries[event.benchmark].name : event.case)),
                 " ",
-                h("span", {class: "soft small"}, R.metric(each.metric)),
+                h("span", {class: "soft small"}, R.metric(event.metric)),
                 " ",
-                R.moved(each.ratio, R.kindOf(each)),
+                R.moved(event.ratio, R.kindOf(event)),
                 " ",
-                R.tag(each.state),
+                R.tag(event.state),
               ),
             ),
           ),
@@ -160,16 +162,16 @@
       .filter(Boolean)
       .join(": ");
   R.eventCard = event => {
-    const row =
+    const sparkRow =
       R.index.rows.find(
-        each =>
-          each.benchmark === event.benchmark &&
-          each.metric === event.metric &&
-          each.place === event.place &&
-          each.params === event.params,
+        row =>
+          row.benchmark === event.benchmark &&
+          row.metric === event.metric &&
+          row.place === event.place &&
+          row.params === event.params,
       ) ??
       R.index.rows.find(
-        each => each.benchmark === event.benchmark && each.metric === event.metric && each.place === event.place,
+        row => row.benchmark === event.benchmark && row.metric === event.metric && row.place === event.place,
       );
     const name = R.index.entries[event.benchmark].name;
     return h(
@@ -189,10 +191,10 @@
           " ",
           R.small(event, event.threshold),
         ),
-        [...event.reasons, lostAgain(event), event.note].filter(Boolean).map(each => h("div", {class: "soft small"}, each)),
+        [...event.reasons, lostAgain(event), event.note].filter(Boolean).map(words => h("div", {class: "soft small"}, words)),
         acknowledged(event),
       ),
-      h("div", {class: "wide"}, row && R.spark({...row, changed: event.first, status: R.kindOf(event)}, 240, 44)),
+      h("div", {class: "wide"}, sparkRow && R.spark({...sparkRow, changed: event.first, status: R.kindOf(event)}, 240, 44)),
       h(
         "div",
         null,

@@ -2,33 +2,33 @@
 (R => {
   const {h, text} = R;
 
-  const verdict = (shard, now) => {
+  const verdict = (shard, view) => {
     const rows = R.index.rows.filter(
       row =>
         row.name === shard.name &&
-        row.metric === now.metric &&
-        (row.params === now.name || row.cases > 1) &&
-        (now.place === "all" || R.index.places[row.place].id === now.place),
+        row.metric === view.metric &&
+        (row.params === view.name || row.cases > 1) &&
+        (view.place === "all" || R.index.places[row.place].id === view.place),
     );
     const row = rows.sort((a, b) => R.urgency(a) - R.urgency(b))[0];
     if (!row) return h("p", {class: "lede"}, "Its history has no large change.");
-    const event = R.index.events.find(
-      each =>
-        each.large &&
-        R.index.entries[each.benchmark].name === shard.name &&
-        each.metric === now.metric &&
-        each.first <= (row.changed ?? -1) &&
-        each.places.includes(row.place) &&
-        each.state !== "recovered",
+    const blamed = R.index.events.find(
+      event =>
+        event.large &&
+        R.index.entries[event.benchmark].name === shard.name &&
+        event.metric === view.metric &&
+        event.first <= (row.changed ?? -1) &&
+        event.places.includes(row.place) &&
+        event.state !== "recovered",
     );
-    const own = now.lines
+    const changes = view.lines
       .filter(line => R.placeOf.get(line.place) === row.place)
       .flatMap(line => line.changes)
-      .filter(each => each.large);
-    const open = own.filter(
-        each => row.status === "regressed" && each.moved === "regressed" && each.state === "confirmed",
+      .filter(change => change.large);
+    const open = changes.filter(
+        change => row.status === "regressed" && change.moved === "regressed" && change.state === "confirmed",
       ),
-      last = open.at(-1) ?? own.at(-1);
+      last = open.at(-1) ?? changes.at(-1);
     const since = last && R.index.commits[R.commitAt.get(shard.commits[last.first])];
     return h(
       "p",
@@ -42,17 +42,17 @@
         " at ",
         R.commitLink(since),
         ` ${[since.subject.slice(0, 90), since.author, text.date(since.date)].filter(Boolean).join(", ")}`,
-        event && event.suspects_n > 1 && `, or ${event.suspects_n > 2 ? `one of ${event.suspects_n - 1} commits` : "the one"} before it`,
+        blamed && blamed.suspects_n > 1 && `, or ${blamed.suspects_n > 2 ? `one of ${blamed.suspects_n - 1} commits` : "the one"} before it`,
         ".",
       ],
     );
   };
-  const facts = now => {
-    const line = now.lines[0],
+  const facts = view => {
+    const line = view.lines[0],
       at = line.values.length - 1,
       place = R.index.places[R.placeOf.get(line.place)],
       machine = Object.fromEntries(R.index.machines)[place.machine] ?? {};
-    const commit = R.index.commits[R.commitAt.get(now.shard.commits[line.at[at]])];
+    const commit = R.index.commits[R.commitAt.get(view.shard.commits[line.at[at]])];
     const item = (name, ...value) => [h("dt", null, name), h("dd", null, ...value)];
     const [driver, cuda] = [machine.driver && `driver ${machine.driver}`, machine.cuda && `CUDA ${machine.cuda}`],
       cards = place.cards.length ? place.cards : line.cards;
@@ -91,7 +91,7 @@
                 [
                   ...text.span(line.samples.low, line.samples.p95, line.unit),
                   text.span(line.samples.low, line.samples.high, line.unit)[1],
-                ].map((each, at) => [at > 0 && " · ", h("span", {class: "nowrap"}, each)]),
+                ].map((words, at) => [at > 0 && " · ", h("span", {class: "nowrap"}, words)]),
                 h(
                   "div",
                   {class: "soft"},
@@ -111,7 +111,7 @@
         "Measured on",
         place.label,
         said && h("div", {class: "soft"}, said),
-        cards.map(each => h("div", {class: "soft"}, R.card(each))),
+        cards.map(card => h("div", {class: "soft"}, R.card(card))),
         h("div", {class: "soft"}, place.environment),
       ),
     );

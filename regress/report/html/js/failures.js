@@ -13,16 +13,16 @@
     // What fails alike in several places is one row.
     const together = rows => {
       const groups = new Map();
-      for (const each of rows) {
-        const key = [each.benchmark, each.params, each.kind, each.first, each.last, each.commits, each.message].join("\n");
-        if (groups.has(key)) groups.get(key).places.push(each.place);
-        else groups.set(key, {...each, places: [each.place]});
+      for (const row of rows) {
+        const key = [row.benchmark, row.params, row.kind, row.first, row.last, row.commits, row.message].join("\n");
+        if (groups.has(key)) groups.get(key).places.push(row.place);
+        else groups.set(key, {...row, places: [row.place]});
       }
       return [...groups.values()].sort((a, b) => b.first - a.first || b.cases - a.cases);
     };
-    const where = each => text.listed(each.places.map(at => index.places[at].label));
-    const name = each =>
-      `${index.entries[each.benchmark].name}${each.cases > 1 ? "" : each.params && `(${each.params})`}`;
+    const where = row => text.listed(row.places.map(at => index.places[at].label));
+    const name = row =>
+      `${index.entries[row.benchmark].name}${row.cases > 1 ? "" : row.params && `(${row.params})`}`;
     const table = (rows, caption) =>
       R.table({
         rows: together(rows),
@@ -33,37 +33,37 @@
           R.put({sort});
           draw();
         },
-        link: each => R.link("benchmark", index.entries[each.benchmark].name, {c: each.params}),
+        link: row => R.link("benchmark", index.entries[row.benchmark].name, {c: row.params}),
         columns: [
           {
             key: "benchmark",
             label: "Benchmark",
             value: name,
-            cell: each => [
+            cell: row => [
               h(
                 "a",
                 {
                   class: "mono name",
-                  href: R.link("benchmark", index.entries[each.benchmark].name, {
-                    c: each.params,
-                    at: index.places.length > 1 ? index.places[each.place].id : "",
+                  href: R.link("benchmark", index.entries[row.benchmark].name, {
+                    c: row.params,
+                    at: index.places.length > 1 ? index.places[row.place].id : "",
                   }),
                 },
-                R.name(name(each)),
+                R.name(name(row)),
               ),
-              each.cases > 1 &&
-                h("span", {class: "soft small"}, ` ${each.cases} cases, such as (${each.params.slice(0, 60)})`),
-              index.places.length > 1 && h("div", {class: "soft small narrow"}, where(each)),
-              each.message &&
+              row.cases > 1 &&
+                h("span", {class: "soft small"}, ` ${row.cases} cases, such as (${row.params.slice(0, 60)})`),
+              index.places.length > 1 && h("div", {class: "soft small narrow"}, where(row)),
+              row.message &&
                 h(
                   "details",
                   null,
-                  h("summary", null, each.message.split("\n")[0].slice(0, 100)),
-                  h("pre", {tabindex: "0"}, `${each.message}${each.where && `\n${each.where}`}`),
+                  h("summary", null, row.message.split("\n")[0].slice(0, 100)),
+                  h("pre", {tabindex: "0"}, `${row.message}${row.where && `\n${row.where}`}`),
                 ),
             ],
           },
-          {key: "kind", label: "Failure", value: each => each.kind, cell: each => R.failure(each.kind)},
+          {key: "kind", label: "Failure", value: row => row.kind, cell: row => R.failure(row.kind)},
           ...(index.places.length > 1
             ? [
                 {
@@ -78,39 +78,39 @@
           {
             key: "since",
             label: "Since",
-            value: each => each.first,
-            out: each => index.commits[each.first].sha,
-            cell: each => commit(each.first),
+            value: row => row.first,
+            out: row => index.commits[row.first].sha,
+            cell: row => commit(row.first),
           },
           {
             key: "last",
             label: "Last",
             hide: true,
-            value: each => each.last,
-            out: each => index.commits[each.last].sha,
-            cell: each => commit(each.last),
+            value: row => row.last,
+            out: row => index.commits[row.last].sha,
+            cell: row => commit(row.last),
           },
           {
             key: "commits",
             label: "Commits",
             num: true,
             hide: true,
-            value: each => each.commits,
-            cell: each => String(each.commits),
+            value: row => row.commits,
+            cell: row => String(row.commits),
           },
-          {key: "open", hidden: true, value: each => each.open},
+          {key: "open", hidden: true, value: row => row.open},
         ],
       });
     const draw = () => {
       const places = R.placeFilter(),
         match = R.search.matcher(R.get("q"));
-      const shown = index.broken.filter(each => places.shows(each.place)),
-        found = shown.filter(each => match(`${name(each)} ${each.kind} ${each.message}`.toLowerCase()));
-      const now = found.filter(each => each.open),
-        before = found.filter(each => !each.open);
-      const [a, b] = [table(now, "What fails"), table(before, "What failed before")];
+      const shown = index.broken.filter(failure => places.shows(failure.place)),
+        matching = shown.filter(failure => match(`${name(failure)} ${failure.kind} ${failure.message}`.toLowerCase()));
+      const current = matching.filter(failure => failure.open),
+        before = matching.filter(failure => !failure.open);
+      const [a, b] = [table(current, "What fails"), table(before, "What failed before")];
       const open = R.counts(places.places).failed ?? 0,
-        skipped = shown.reduce((sum, each) => sum + (each.open && each.kind === "skipped" ? each.cases : 0), 0),
+        skipped = shown.reduce((sum, failure) => sum + (failure.open && failure.kind === "skipped" ? failure.cases : 0), 0),
         failing = open - skipped;
       const title = [
         failing && `${text.counted(failing, "case")} ${failing === 1 ? "fails" : "fail"}`,
@@ -119,9 +119,9 @@
       heading.replaceChildren(`${title.filter(Boolean).join(", ") || "Nothing fails"}.`);
       holder.replaceChildren(
         ...[
-          now.length
+          current.length
             ? [a.node, a.exports]
-            : h("p", {class: "empty"}, shown.some(each => each.open) ? "Nothing matches." : "Nothing fails now."),
+            : h("p", {class: "empty"}, shown.some(failure => failure.open) ? "Nothing matches." : "Nothing fails now."),
           before.length ? [h("h2", null, "Failed before"), b.node, b.exports] : [],
         ].flat(),
       );

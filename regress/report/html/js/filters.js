@@ -42,7 +42,7 @@
       return node;
     });
   // Chips that can each be on; the hash has those that are, by `key`.
-  R.chips = (label, key, values, onchange, text = each => each) =>
+  R.chips = (label, key, values, onchange, text = value => value) =>
     R.h(
       "span",
       {class: "chips", role: "group", "aria-label": label},
@@ -56,7 +56,7 @@
             data: {chip: value},
             onclick: event => {
               const on = R.list(key).includes(value);
-              R.put({[key]: (on ? R.list(key).filter(each => each !== value) : [...R.list(key), value]).join(",")});
+              R.put({[key]: (on ? R.list(key).filter(chosen => chosen !== value) : [...R.list(key), value]).join(",")});
               event.currentTarget.setAttribute("aria-pressed", String(!on));
               onchange();
             },

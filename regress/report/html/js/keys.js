@@ -25,7 +25,7 @@
           h(
             "dt",
             null,
-            key.split(" ").map(each => [h("kbd", null, each), " "]),
+            key.split(" ").map(keyName => [h("kbd", null, keyName), " "]),
           ),
           h("dd", null, what),
         ]),

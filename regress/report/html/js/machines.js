@@ -3,20 +3,20 @@
   const {h, text} = R;
   const LATE = ["machine", "version"];
 
-  const value = each => (/^\d{9,}$/.test(each) ? text.value(Number(each), "B") : String(each));
-  // A row a machine; what is the same for all stands above.
+  const value = fact => (/^\d{9,}$/.test(fact) ? text.value(Number(fact), "B") : String(fact));
+  // A row for each machine; facts that all of them share stand above.
   const facts = () => {
     const {machines} = R.index,
-      names = [...new Set(machines.flatMap(([, own]) => Object.keys(own)))].filter(name => !LATE.includes(name)),
-      differs = name => new Set(machines.map(([, own]) => own[name] ?? null)).size > 1,
+      names = [...new Set(machines.flatMap(([, machine]) => Object.keys(machine)))].filter(name => !LATE.includes(name)),
+      differs = name => new Set(machines.map(([, machine]) => machine[name] ?? null)).size > 1,
       same = names.filter(name => !differs(name));
     const columns = [
       {key: "machine", label: "Machine", value: ([name]) => name, cell: ([name]) => h("b", null, name)},
       ...names.filter(differs).map(name => ({
         key: name,
         label: name.replaceAll("_", " "),
-        value: ([, own]) => own[name] ?? null,
-        cell: ([, own]) => (own[name] === undefined ? h("span", {class: "soft"}, text.MISSING) : value(own[name])),
+        value: ([, machine]) => machine[name] ?? null,
+        cell: ([, machine]) => (machine[name] === undefined ? h("span", {class: "soft"}, text.MISSING) : value(machine[name])),
       })),
     ];
     return [
@@ -25,11 +25,11 @@
       columns.length > 1 && R.table({rows: machines, columns, caption: "Facts of the machines", name: "machines"}),
     ];
   };
-  // Machines that come and go, as those of a service do: each has too few results of its own to say anything. In a history that is
-  // as short itself, they need not.
+  // Machines that come and go, as those of a service do: each has too few results to be judged. In a history with as few
+  // commits, that says nothing about the machines.
   const passing = () => {
     const {fewest, results, places, commits} = R.index,
-      few = results.filter(each => each < fewest).length;
+      few = results.filter(n => n < fewest).length;
     return few < 3 || few < places.length / 2 || commits.length < fewest
       ? null
       : h(
@@ -44,11 +44,11 @@
   const places = () => {
     const {index} = R;
     const rows = index.places.map((place, at) => {
-      const own = index.rows.filter(row => row.place === at && row.gates),
-        newest = Math.max(-1, ...own.map(row => row.at));
-      const noise = own
+      const placeRows = index.rows.filter(row => row.place === at && row.gates),
+        newest = Math.max(-1, ...placeRows.map(row => row.at));
+      const noise = placeRows
         .map(row => row.noise)
-        .filter(each => each !== null && each > 0)
+        .filter(spread => spread !== null && spread > 0)
         .sort((a, b) => a - b);
       const counts = index.counts[at],
         count = status => counts[status] ?? 0;
@@ -58,7 +58,7 @@
         n: Object.values(counts).reduce((sum, n) => sum + n, 0),
         newest,
         behind: index.commits.length - 1 - newest,
-        overall: index.overall.find(each => each.place === at),
+        overall: index.overall.find(mean => mean.place === at),
         noise: noise.length ? noise[noise.length >> 1] : null,
         regressed: count("regressed"),
         failed: count("failed"),
@@ -82,7 +82,7 @@
               h("b", null, row.place.machine),
             ),
             h("div", {class: "soft small"}, [row.place.gpu, row.place.environment].filter(Boolean).join(" · ")),
-            row.place.cards.map(each => h("div", {class: "soft small"}, R.card(each))),
+            row.place.cards.map(card => h("div", {class: "soft small"}, R.card(card))),
           ],
         },
         {key: "cases", label: "Cases", num: true, value: row => row.n, cell: row => String(row.n)},
@@ -207,7 +207,7 @@
       h(
         "p",
         {class: "lede"},
-        `${text.counted(index.machines.length, "machine")}, ${text.counted(new Set(index.places.map(each => each.environment)).size, "environment")}. What was measured in different places is never averaged.`,
+        `${text.counted(index.machines.length, "machine")}, ${text.counted(new Set(index.places.map(place => place.environment)).size, "environment")}. What was measured in different places is never averaged.`,
       ),
       passing(),
       all.node,

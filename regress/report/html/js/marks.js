@@ -48,7 +48,7 @@
     );
   };
 
-  // From which change on one in the direction of the event counts.
+  // The smallest change that counts, in the direction of the event.
   R.countsFrom = ({ratio, threshold}) =>
     !threshold ? "any change" : ratio < 1 ? R.text.change(1 / (1 + threshold)) : `+${R.text.percent(threshold)}`;
   // The ratio with its interval against the threshold; the band is what does not count.
@@ -58,7 +58,7 @@
       height = 30;
     if (ratio === null || low === null || high === null || !(low > 0)) return null;
     const reach = Math.max(Math.abs(Math.log(low)), Math.abs(Math.log(high)), 2 * Math.log1p(threshold)) * 1.15;
-    const x = each => width / 2 + Math.max(-1, Math.min(1, Math.log(each) / reach)) * (width / 2 - 6);
+    const x = value => width / 2 + Math.max(-1, Math.min(1, Math.log(value) / reach)) * (width / 2 - 6);
     const edge = 1 + threshold,
       tone = R.toneOf(R.kindOf(event)),
       from = R.countsFrom(event);
@@ -88,16 +88,16 @@
     const seen = Array.from({length: bars}, () => ({worse: 0, moved: 0, better: 0, failed: 0}));
     for (const event of events)
       if (event.large && event.state !== "tentative") seen[at(event.first)][R.toneOf(R.kindOf(event))] += 1;
-    for (const each of broken) seen[at(each.first)].failed += 1;
-    const title = (each, bar) => {
+    for (const failure of broken) seen[at(failure.first)].failed += 1;
+    const title = (counts, bar) => {
       const [from, to] = [bar, bar + 1].map(end => Math.ceil((end / bars) * commits.length)),
         commit = commits[from],
         last = commits[to - 1];
       const what = [
-        each.worse && `${each.worse} regressed`,
-        each.moved && `${each.moved} changed`,
-        each.better && `${each.better} improved`,
-        each.failed && `${each.failed} began to fail`,
+        counts.worse && `${counts.worse} regressed`,
+        counts.moved && `${counts.moved} changed`,
+        counts.better && `${counts.better} improved`,
+        counts.failed && `${counts.failed} began to fail`,
       ]
         .filter(Boolean)
         .join(", ");
@@ -108,19 +108,23 @@
       return `${which}${what ? `: ${what}` : ""}`;
     };
     const TONES = ["worse", "moved", "better"],
-      sum = each => TONES.reduce((n, tone) => n + each[tone], 0);
+      sum = counts => TONES.reduce((n, tone) => n + counts[tone], 0);
     const most = Math.max(1, ...seen.map(sum));
-    const bar = (each, index) => {
-      const n = sum(each),
+    const bar = (counts, index) => {
+      const n = sum(counts),
         height = n ? 16 + (20 * n) / most : 8;
-      const parts = TONES.filter(tone => each[tone]).map(tone => R.h("b", {class: tone, style: `flex:${each[tone]}`}));
+      const parts = TONES.filter(tone => counts[tone]).map(tone => R.h("b", {class: tone, style: `flex:${counts[tone]}`}));
       return R.h(
         "i",
-        {class: n ? "parts" : each.failed ? "failed" : "", style: `height:${height.toFixed(0)}px`, title: title(each, index)},
+        {
+          class: n ? "parts" : counts.failed ? "failed" : "",
+          style: `height:${height.toFixed(0)}px`,
+          title: title(counts, index),
+        },
         parts,
       );
     };
-    const count = key => seen.reduce((sum, each) => sum + each[key], 0);
+    const count = key => seen.reduce((sum, counts) => sum + counts[key], 0);
     return R.h(
       "div",
       {

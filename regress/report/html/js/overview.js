@@ -4,17 +4,17 @@
   const DAY = 86400,
     MOST_SHOWN = 8;
 
-  const counting = events => events.filter(each => each.gates && each.large && each.state === "open");
+  const counting = events => events.filter(event => event.gates && event.large && event.state === "open");
   const number = n => ["No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine"][n] ?? String(n);
 
-  // What was not there at the last visit, or for a first visit, what is of the last night: events, and cases that give no number
-  // any more. What was tentative and is open now is news.
-  const told = each =>
-    each.id === undefined
-      ? `${R.index.entries[each.benchmark].name} ${each.params} ${R.index.commits[each.first].sha}`
-      : each.state === "tentative"
-        ? `${each.id} ${each.state}`
-        : each.id;
+  // News since the last visit, or on a first visit, of the last night: events, and cases that stopped giving numbers. An event
+  // that was tentative and is open now is news again.
+  const told = item =>
+    item.id === undefined
+      ? `${R.index.entries[item.benchmark].name} ${item.params} ${R.index.commits[item.first].sha}`
+      : item.state === "tentative"
+        ? `${item.id} ${item.state}`
+        : item.id;
   const news = events => {
     if (news.found) return news;
     const key = `seen ${R.index.project}`,
@@ -30,16 +30,16 @@
   const isNew = event => news.found.has(told(event));
   // What gave numbers and gives none; of a case in several places the earliest is shown.
   const stoppedIn = shows => {
-    const found = R.index.broken.filter(each => each.open && each.good !== null && shows(each.place));
-    found.sort((a, b) => b.first - a.first);
+    const stopped = R.index.broken.filter(failure => failure.open && failure.good !== null && shows(failure.place));
+    stopped.sort((a, b) => b.first - a.first);
     const together = new Map();
-    for (const each of found) {
-      const key = `${each.benchmark} ${each.params}`;
-      together.set(key, {...each, places: [...(together.get(key)?.places ?? []), each.place]});
+    for (const failure of stopped) {
+      const key = `${failure.benchmark} ${failure.params}`;
+      together.set(key, {...failure, places: [...(together.get(key)?.places ?? []), failure.place]});
     }
     return [...together.values()];
   };
-  // The first sentence where nothing is known to be worse: what it has to leave open, and whether anything can be told at all.
+  // The first sentence where nothing is known to be worse: what is still open, and whether anything can be judged at all.
   const calm = (count, cases, waiting, places) => {
     const {undecided = 0, tentative = 0, changed = 0, failed = 0, gone = 0} = count,
       young = places.places.reduce((sum, at) => sum + R.index.young[at], 0),
@@ -66,11 +66,11 @@
     const since = index.release ? reference + R.referenceNote() : `the first measured commit, ${reference}`;
     const count = R.counts(places.places),
       cases = Object.values(count).reduce((sum, n) => sum + n, 0);
-    const shifted = open.filter(each => each.shift !== null),
-      worse = new Set(open.filter(each => each.shift === null).map(each => each.benchmark)).size,
-      together = new Set(shifted.map(each => each.benchmark)).size,
-      shifts = [...new Set(shifted.map(each => each.shift))].map(each => index.shifts[each]),
-      suspects = [...new Set(shifts.map(each => each.suspect).filter(Boolean))];
+    const shifted = open.filter(event => event.shift !== null),
+      worse = new Set(open.filter(event => event.shift === null).map(event => event.benchmark)).size,
+      together = new Set(shifted.map(event => event.benchmark)).size,
+      shifts = [...new Set(shifted.map(event => event.shift))].map(at => index.shifts[at]),
+      suspects = [...new Set(shifts.map(shift => shift.suspect).filter(Boolean))];
     const undirected = count.changed ?? 0;
     const bad =
       [
@@ -81,17 +81,17 @@
       ]
         .filter(Boolean)
         .join(" ");
-    const unsure = new Set(waiting.map(each => each.benchmark)).size,
+    const unsure = new Set(waiting.map(event => event.benchmark)).size,
       undecided = count.undecided ?? 0,
       most = 2 * undecided > cases ? ` ${undecided} of ${cases} cases are undecided.` : "";
     const title = bad ? bad + most : calm(count, cases, unsure, places);
-    const counts = R.statuses.filter(each => count[each]).map(each => `${count[each]} ${each}`),
+    const counts = R.statuses.filter(status => count[status]).map(status => `${count[status]} ${status}`),
       valueless = index.entries.length - new Set(index.rows.map(row => row.benchmark)).size;
     const newestFirst = R.link("regressions", "", {state: "open", sort: "newest"});
     const lately = [
       [DAY, "24 h"],
       [7 * DAY, "7 days"],
-    ].map(([span, word]) => [open.filter(each => newest.date - index.commits[each.first].date < span).length, word]);
+    ].map(([span, word]) => [open.filter(event => newest.date - index.commits[event.first].date < span).length, word]);
     const recent = lately.filter(([n]) => n).map(([n, word]) => `${n} in the last ${word}`),
       lastly = `${recent.join(", ") || "none in the last 7 days"} before ${text.date(newest.date)}`,
       sinceVisit = news.visited && fresh ? `, ${fresh} new since your last visit` : "";
@@ -115,35 +115,35 @@
     ];
   };
   const overall = (places, since) => {
-    const found = R.index.overall.filter(each => places.shows(each.place));
-    if (!found.length) return "";
-    const one = each => `${text.change(each.ratio)} (${each.n})`;
-    if (found.length === 1)
-      return `Overall ${text.change(found[0].ratio)} since ${since}, over ${text.counted(found[0].n, "time")} that can be judged at both ends.`;
-    const worst = [...found].sort((a, b) => b.ratio - a.ratio),
-      [most, least] = [worst[0], worst.at(-1)].map(each => [text.change(each.ratio), `on ${R.index.places[each.place].label}`]);
+    const means = R.index.overall.filter(mean => places.shows(mean.place));
+    if (!means.length) return "";
+    const inWords = mean => `${text.change(mean.ratio)} (${mean.n})`;
+    if (means.length === 1)
+      return `Overall ${text.change(means[0].ratio)} since ${since}, over ${text.counted(means[0].n, "time")} that can be judged at both ends.`;
+    const worst = [...means].sort((a, b) => b.ratio - a.ratio),
+      [most, least] = [worst[0], worst.at(-1)].map(mean => [text.change(mean.ratio), `on ${R.index.places[mean.place].label}`]);
     return h(
       "span",
-      {title: worst.map(each => `${R.index.places[each.place].label}: ${one(each)}`).join("\n")},
-      `Overall since ${since}: ${most[0] === least[0] ? `${most[0]} in each of ${found.length} places` : `${least.join(" ")} to ${most.join(" ")}`}.`,
+      {title: worst.map(mean => `${R.index.places[mean.place].label}: ${inWords(mean)}`).join("\n")},
+      `Overall since ${since}: ${most[0] === least[0] ? `${most[0]} in each of ${means.length} places` : `${least.join(" ")} to ${most.join(" ")}`}.`,
     );
   };
   // A case that gave numbers: since which commit it gives none, and why.
-  R.stoppedLine = each =>
+  R.stoppedLine = stopped =>
     h(
       "p",
       null,
       h(
         "a",
-        {class: "mono name", href: R.link("benchmark", R.index.entries[each.benchmark].name, {c: each.params})},
-        R.name(R.index.entries[each.benchmark].name + (each.cases > 1 || !each.params ? "" : `(${each.params})`)),
+        {class: "mono name", href: R.link("benchmark", R.index.entries[stopped.benchmark].name, {c: stopped.params})},
+        R.name(R.index.entries[stopped.benchmark].name + (stopped.cases > 1 || !stopped.params ? "" : `(${stopped.params})`)),
       ),
-      each.cases > 1 && h("span", {class: "soft"}, ` ${each.cases} cases`),
-      R.index.places.length > 1 && h("span", {class: "soft"}, ` ${R.placesNamed(each.places)}`),
+      stopped.cases > 1 && h("span", {class: "soft"}, ` ${stopped.cases} cases`),
+      R.index.places.length > 1 && h("span", {class: "soft"}, ` ${R.placesNamed(stopped.places)}`),
       " ",
-      R.failure(each.kind),
-      ` since ${R.commitName(each.first)} ${R.index.commits[each.first].subject}; last value at ${R.commitName(each.good)}`,
-      each.message && [": ", h("span", {class: "soft"}, each.message.split("\n")[0].slice(0, 200))],
+      R.failure(stopped.kind),
+      ` since ${R.commitName(stopped.first)} ${R.index.commits[stopped.first].subject}; last value at ${R.commitName(stopped.good)}`,
+      stopped.message && [": ", h("span", {class: "soft"}, stopped.message.split("\n")[0].slice(0, 200))],
     );
   const banner = () => {
     const {freshness, generated, commits, lost} = R.index,
@@ -178,8 +178,8 @@
     );
   };
 
-  const isWaiting = each => each.gates && each.large && each.state === "tentative" && each.moved === "regressed";
-  // Why it is not sure: a card gives other reasons than that.
+  const isWaiting = event => event.gates && event.large && event.state === "tentative" && event.moved === "regressed";
+  // Why these are not sure, except those whose card gives a reason.
   const onFew = groups => {
     const few = groups.filter(([first]) => !first.reasons.length).length;
     return (
@@ -207,22 +207,22 @@
       top = h("div", null),
       count = h("span", {class: "soft right", role: "status"});
     const metrics = [...new Set(index.rows.map(row => row.metric))],
-      present = R.statuses.filter(each => index.rows.some(row => row.status === each));
+      present = R.statuses.filter(status => index.rows.some(row => row.status === status));
     const draw = () => {
       const places = R.placeFilter(),
-        open = counting(index.events).filter(each => each.places.some(places.shows));
-      const waiting = index.events.filter(each => isWaiting(each) && each.places.some(places.shows)),
+        open = counting(index.events).filter(event => event.places.some(places.shows));
+      const waiting = index.events.filter(event => isWaiting(event) && event.places.some(places.shows)),
         stopped = stoppedIn(places.shows);
       news([...counting(index.events), ...index.events.filter(isWaiting), ...stoppedIn(() => true)]);
-      const [fresh, older] = [true, false].map(wanted => open.filter(each => isNew(each) === wanted)),
-        [first, again] = [true, false].map(wanted => waiting.filter(each => isNew(each) === wanted)),
-        [lost, without] = [true, false].map(wanted => stopped.filter(each => isNew(each) === wanted));
-      const cases = stopped.reduce((sum, each) => sum + each.cases, 0);
+      const [fresh, older] = [true, false].map(wanted => open.filter(event => isNew(event) === wanted)),
+        [freshWaiting, olderWaiting] = [true, false].map(wanted => waiting.filter(event => isNew(event) === wanted)),
+        [freshStopped, olderStopped] = [true, false].map(wanted => stopped.filter(failure => isNew(failure) === wanted));
+      const cases = stopped.reduce((sum, failure) => sum + failure.cases, 0);
       top.replaceChildren(
         ...[headline(open, fresh.length, cases, waiting, places), banner()].flat().filter(Boolean),
         R.timeline(
-          index.events.filter(each => each.gates && each.places.some(places.shows)),
-          index.broken.filter(each => places.shows(each.place)),
+          index.events.filter(event => event.gates && event.places.some(places.shows)),
+          index.broken.filter(failure => places.shows(failure.place)),
         ),
         h(
           "div",
@@ -233,13 +233,13 @@
         ),
         ...section(
           news.visited ? "New since your last visit" : "New since the night before",
-          R.causes([...fresh, ...first]),
+          R.causes([...fresh, ...freshWaiting]),
           {},
-          lost,
+          freshStopped,
         ),
-        ...section("Stopped giving numbers", [], {}, without),
+        ...section("Stopped giving numbers", [], {}, olderStopped),
         ...section("Open regressions", R.causes(older), {state: "open"}),
-        ...section("Measure again", R.causes(again), {state: "tentative", moved: "regressed"}),
+        ...section("Measure again", R.causes(olderWaiting), {state: "tentative", moved: "regressed"}),
       );
       list(places);
     };
@@ -288,7 +288,7 @@
           "status",
           present.length > 1 ? present : [],
           () => list(R.placeFilter()),
-          each => `${R.sign(each)} ${each}`.trim(),
+          status => `${R.sign(status)} ${status}`.trim(),
         ),
         count,
       ),

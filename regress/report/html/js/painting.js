@@ -6,7 +6,7 @@
   // A brush knows the chart: where a commit and a value are, what lies inside, and how to draw a line or a word.
   const brush = (u, {frame, color}) => {
     const {ctx, bbox} = u,
-      px = each => each * devicePixelRatio,
+      px = size => size * devicePixelRatio,
       right = bbox.left + bbox.width,
       bottom = bbox.top + bbox.height;
     const x = at => (at === undefined ? NaN : u.valToPos(frame.xs[at], "x", true));
@@ -39,10 +39,10 @@
     };
   };
 
-  const levels = (b, own, color) => {
-    for (const level of own.line.levels) {
-      const [from, to] = [b.x(own.index(level.first)), b.x(own.index(level.last))],
-        height = b.y(level.value / own.scale);
+  const levels = (b, curve, color) => {
+    for (const level of curve.line.levels) {
+      const [from, to] = [b.x(curve.index(level.first)), b.x(curve.index(level.last))],
+        height = b.y(level.value / curve.scale);
       const left = Math.max(from - b.px(3), b.left),
         right = Math.min(to + b.px(3), b.right);
       if (right > left)
@@ -57,12 +57,12 @@
     }
   };
   // Values that the axis does not reach: an arrow at the edge.
-  const outliers = (b, own) => {
+  const outliers = (b, curve) => {
     const {max, min} = b.u.scales.y;
-    own.shown.forEach((value, at) => {
+    curve.shown.forEach((value, at) => {
       if (typeof value !== "number" || (value <= max && value >= min) || !b.inside(b.x(at))) return;
       const [edge, way] = value > max ? [b.top, 1] : [b.bottom, -1];
-      b.ctx.fillStyle = own.color;
+      b.ctx.fillStyle = curve.color;
       b.ctx.beginPath();
       b.ctx.moveTo(b.x(at), edge);
       b.ctx.lineTo(b.x(at) - b.px(4), edge + way * b.px(7));
@@ -71,10 +71,10 @@
     });
   };
   // Crosses; where many stand side by side, as many as can be told apart.
-  const failures = (b, own, color) => {
+  const failures = (b, curve, color) => {
     let last = -Infinity;
-    for (const [at] of own.line.failures) {
-      const place = b.x(own.index(at)),
+    for (const [at] of curve.line.failures) {
+      const place = b.x(curve.index(at)),
         height = b.bottom - b.px(9),
         arm = b.px(4);
       if (!b.inside(place) || place - last < b.px(6)) continue;
@@ -90,21 +90,21 @@
         );
     }
   };
-  // Change points with what may be to blame; one label for lines that changed together, none over another, the large ones first.
+  // Change points with the commits to blame; one label for lines that changed together, none over another, large ones first.
   const changes = (b, frame, color) => {
     const seen = new Set(),
       taken = [];
     const every = frame.lines
-      .flatMap(own => own.line.changes.map(change => ({own, change, at: own.index(change.first)})))
-      .filter(each => b.inside(b.x(each.at)))
-      .sort((one, other) => other.change.large - one.change.large || other.at - one.at);
+      .flatMap(curve => curve.line.changes.map(change => ({curve, change, at: curve.index(change.first)})))
+      .filter(mark => b.inside(b.x(mark.at)))
+      .sort((first, second) => second.change.large - first.change.large || second.at - first.at);
     b.font(12, "600");
-    for (const {own, change, at} of every) {
+    for (const {curve, change, at} of every) {
       if (seen.has(at)) continue;
       seen.add(at);
       const paint = color(tone(change)),
         place = b.x(at),
-        [good, last] = [own.index(change.good), own.index(change.last)];
+        [good, last] = [curve.index(change.good), curve.index(change.last)];
       if (good !== undefined && last > good + 1) {
         b.ctx.fillStyle = `${paint}14`;
         b.ctx.fillRect(b.x(good), b.top, b.x(last) - b.x(good), b.bottom - b.top);
@@ -127,9 +127,9 @@
       b.write(words, left, b.top - b.px(9), paint);
     }
   };
-  const marks = (b, own, color) => {
-    for (const change of own.line.changes) {
-      const place = b.x(own.index(change.first));
+  const marks = (b, curve, color) => {
+    for (const change of curve.line.changes) {
+      const place = b.x(curve.index(change.first));
       if (b.inside(place))
         b.line(
           [
@@ -145,9 +145,9 @@
   const ticks = (b, frame, color) => {
     let room = -Infinity;
     b.font(11);
-    for (const own of frame.lines)
-      for (const [at, said] of own.line.ticks) {
-        const place = b.x(own.index(at));
+    for (const curve of frame.lines)
+      for (const [at, said] of curve.line.ticks) {
+        const place = b.x(curve.index(at));
         if (!b.inside(place)) continue;
         for (const [from, to, width, dash] of [
           [b.bottom - b.px(7), b.bottom + b.px(3), 1.4, []],
@@ -209,15 +209,15 @@
   };
   const names = (b, frame) => {
     const ends = frame.lines
-      .map(own => ({own, height: b.y(own.shown.findLast(each => typeof each === "number") ?? NaN)}))
-      .filter(each => Number.isFinite(each.height))
-      .sort((one, other) => one.height - other.height);
+      .map(curve => ({curve, height: b.y(curve.shown.findLast(value => typeof value === "number") ?? NaN)}))
+      .filter(end => Number.isFinite(end.height))
+      .sort((first, second) => first.height - second.height);
     b.font(11);
     b.ctx.textAlign = "right";
     let above = -Infinity;
-    for (const {own, height} of ends) {
+    for (const {curve, height} of ends) {
       above = Math.max(height - b.px(6), above + b.px(13));
-      b.write(own.label, b.right - b.px(2), above, own.color);
+      b.write(curve.label, b.right - b.px(2), above, curve.color);
     }
   };
 
@@ -229,11 +229,11 @@
     b.ctx.save();
     b.ctx.textAlign = "left";
     b.ctx.textBaseline = "alphabetic";
-    for (const own of frame.lines) {
-      if (frame.lines.length === 1) levels(b, own, color);
-      outliers(b, own);
-      failures(b, own, color);
-      if (small) marks(b, own, color);
+    for (const curve of frame.lines) {
+      if (frame.lines.length === 1) levels(b, curve, color);
+      outliers(b, curve);
+      failures(b, curve, color);
+      if (small) marks(b, curve, color);
     }
     if (!small) {
       releases(b, frame, color);

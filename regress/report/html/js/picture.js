@@ -1,5 +1,5 @@
-// A chart as a picture to paste elsewhere: what it is of, the chart as it is drawn, and what its lines are called where the chart
-// has no room for that.
+// A chart as a picture to paste elsewhere: what it is of, the chart as it is drawn, and what its lines are called where the
+// chart has no room for that.
 (R => {
   const {text} = R;
   const PAD = 16,
@@ -20,9 +20,9 @@
       const name = fitted(ctx, label, width - 2 * DOT),
         needed = ctx.measureText(name).width + 2 * DOT + PAD;
       if (x > 0 && x + needed > width) [x, row] = [0, row + 1];
-      const found = {name, color, x, row};
+      const entry = {name, color, x, row};
       x += needed;
-      return found;
+      return entry;
     });
   };
   // `chart` is one of R.chart; `title` and `about` stand above it. In the colours of the page, and as sharp as its screen.
@@ -34,7 +34,7 @@
       font = (size, family = "--sans") => `${size} ${R.color(family)}`;
     ctx.font = font("12px");
     const {lines} = chart.frame,
-      told = lines.length > R.NAMED && new Set(lines.map(each => each.color)).size === lines.length,
+      told = lines.length > R.NAMED && new Set(lines.map(line => line.color)).size === lines.length,
       names = told ? legend(ctx, lines, chart.u.width) : [],
       rows = names.length && names.at(-1).row + 1,
       top = PAD + 2 * LINE + 8;

@@ -2,35 +2,36 @@
 (R => {
   const {h, text} = R;
 
-  // What stands in the box beside the pointer: the commit, and of each line value, interval, rounds and change to the one before.
+  // The box beside the pointer: the commit, and of each line its value, interval, rounds and change to the value before.
   const told = (options, at) => {
     const {frame, format} = options,
       commit = R.index.commits[frame.commits[at]];
-    const rows = frame.lines.map(own => {
-      const value = own.shown[at],
-        failure = own.line.failures.find(each => own.index(each[0]) === at),
-        tick = own.line.ticks.find(each => own.index(each[0]) === at);
+    const rows = frame.lines.map(curve => {
+      const value = curve.shown[at],
+        failure = curve.line.failures.find(entry => curve.index(entry[0]) === at),
+        tick = curve.line.ticks.find(entry => curve.index(entry[0]) === at);
       if (failure && typeof value !== "number")
-        return h("div", null, R.tag("failed"), ` ${failure[1]} `, frame.lines.length > 1 && own.label);
+        return h("div", null, R.tag("failed"), ` ${failure[1]} `, frame.lines.length > 1 && curve.label);
       if (typeof value !== "number") return null;
       let before = at - 1;
-      while (before >= 0 && typeof own.shown[before] !== "number") before -= 1;
-      const rounds = own.line.rounds[own.nth(at)],
+      while (before >= 0 && typeof curve.shown[before] !== "number") before -= 1;
+      const rounds = curve.line.rounds[curve.nth(at)],
         n = typeof rounds === "number" ? rounds : rounds.length;
-      const change = before >= 0 && own.shown[before] > 0 && value >= 0 ? text.change(value / own.shown[before]) : "";
+      const change = before >= 0 && curve.shown[before] > 0 && value >= 0 ? text.change(value / curve.shown[before]) : "";
       return h(
         "div",
         null,
         frame.lines.length > 1 &&
-          h("span", {class: "soft"}, h("i", {class: "dot", style: `background:${own.color}`}), own.label, " "),
+          h("span", {class: "soft"}, h("i", {class: "dot", style: `background:${curve.color}`}), curve.label, " "),
         h("b", null, format(value)),
-        own.low[at] < own.high[at] && h("span", {class: "soft"}, ` ${format(own.low[at])} … ${format(own.high[at])}`),
+        curve.low[at] < curve.high[at] && h("span", {class: "soft"}, ` ${format(curve.low[at])} … ${format(curve.high[at])}`),
         h("span", {class: "soft"}, ` · ${text.counted(n, "round")}`),
         change && h("div", {class: "soft"}, `${change} to the one before`),
-        own.read &&
-          own.read[at] !== own.y[at] &&
-          h("div", {class: "soft"}, `read as ${text.value(own.read[at], own.line.unit)}: corrected for who measured`),
-        own.line.card.length > 0 && h("div", {class: "soft"}, `measured on ${R.card(own.line.cards[own.line.card[own.nth(at)]])}`),
+        curve.read &&
+          curve.read[at] !== curve.y[at] &&
+          h("div", {class: "soft"}, `read as ${text.value(curve.read[at], curve.line.unit)}: corrected for who measured`),
+        curve.line.card.length > 0 &&
+          h("div", {class: "soft"}, `measured on ${R.card(curve.line.cards[curve.line.card[curve.nth(at)]])}`),
         tick && h("div", {class: "soft"}, tick[1]),
       );
     });
@@ -50,8 +51,8 @@
 
   R.plugins = options => {
     const {frame, small, onpin, onzoom} = options;
-    frame.lines.forEach((own, k) => {
-      own.label = options.labels[k];
+    frame.lines.forEach((curve, k) => {
+      curve.label = options.labels[k];
     });
     const box = h("div", {class: "hover", hidden: true});
     let dragged = false;
@@ -85,7 +86,7 @@
       const within = frame.xs
         .map((x, at) => [x, at])
         .filter(([x]) => x >= ends[0] && x <= ends[1])
-        .map(each => each[1]);
+        .map(([, at]) => at);
       u.setSelect({left: 0, width: 0, top: 0, height: 0}, false);
       if (within.length > 1) onzoom?.([frame.commits[within[0]], frame.commits[within.at(-1)]]);
     };

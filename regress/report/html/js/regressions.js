@@ -8,11 +8,11 @@
       holder = h("div", {class: "events"}),
       count = h("span", {class: "soft right", role: "status"}),
       tail = h("div", null);
-    const metrics = [...new Set(index.events.map(each => each.metric))],
-      authors = event => event.suspects.map(each => each.author).join(" ");
+    const metrics = [...new Set(index.events.map(event => event.metric))],
+      authors = event => event.suspects.map(suspect => suspect.author).join(" ");
     const haystack = event =>
-      `${index.entries[event.benchmark].name} ${event.params} ${R.metric(event.metric)} ${event.metric} ${event.suspects.map(each => `${each.sha} ${each.subject}`).join(" ")} ${authors(event)}`.toLowerCase();
-    const text_ = new Map(index.events.map(event => [event, haystack(event)]));
+      `${index.entries[event.benchmark].name} ${event.params} ${R.metric(event.metric)} ${event.metric} ${event.suspects.map(suspect => `${suspect.sha} ${suspect.subject}`).join(" ")} ${authors(event)}`.toLowerCase();
+    const haystacks = new Map(index.events.map(event => [event, haystack(event)]));
     let shown = PAGE;
     const draw = () => {
       const places = R.placeFilter(),
@@ -21,20 +21,20 @@
         states = R.list("state"),
         moves = R.list("moved"),
         all = R.list("size").includes("small");
-      const found = index.events.filter(
+      const matching = index.events.filter(
         event =>
           event.places.some(places.shows) &&
           (kinds.length ? kinds.includes(event.metric) : event.gates) &&
           (!states.length || states.includes(event.state)) &&
           (!moves.length || moves.includes(event.moved)) &&
           (all || event.large) &&
-          match(text_.get(event)),
+          match(haystacks.get(event)),
       );
-      const groups = R.causes(found);
+      const groups = R.causes(matching);
       if (R.get("sort") === "newest") groups.sort(([a], [b]) => b.first - a.first);
-      count.textContent = `${found.length} of ${index.events.length}${groups.length < found.length ? ` in ${text.counted(groups.length, "row")}` : ""}`;
+      count.textContent = `${matching.length} of ${index.events.length}${groups.length < matching.length ? ` in ${text.counted(groups.length, "row")}` : ""}`;
       holder.replaceChildren(...groups.slice(0, shown).map(R.causeCard));
-      if (!found.length)
+      if (!matching.length)
         holder.replaceChildren(h("p", {class: "empty"}, "Nothing matches."));
       const exported = () => ({
         heads: [
@@ -57,25 +57,25 @@
           "reasons",
           "acknowledged",
         ],
-        rows: groups.flat().map(each => [
-          index.entries[each.benchmark].name,
-          each.params,
-          each.metric,
-          each.moved,
-          each.state,
-          each.ratio,
-          each.low,
-          each.high,
-          each.before,
-          each.after,
-          index.commits[each.good].sha,
-          index.commits[each.first].sha,
-          each.suspects_n,
-          [...new Set(each.suspects.map(one => one.author))].join("; "),
-          each.cases,
-          each.places.map(at => index.places[at].label).join("; "),
-          each.reasons.join("; "),
-          each.acknowledged?.join(" ").trim() ?? "",
+        rows: groups.flat().map(event => [
+          index.entries[event.benchmark].name,
+          event.params,
+          event.metric,
+          event.moved,
+          event.state,
+          event.ratio,
+          event.low,
+          event.high,
+          event.before,
+          event.after,
+          index.commits[event.good].sha,
+          index.commits[event.first].sha,
+          event.suspects_n,
+          [...new Set(event.suspects.map(suspect => suspect.author))].join("; "),
+          event.cases,
+          event.places.map(at => index.places[at].label).join("; "),
+          event.reasons.join("; "),
+          event.acknowledged?.join(" ").trim() ?? "",
         ]),
       });
       tail.replaceChildren(
@@ -98,10 +98,12 @@
       );
     };
     draw();
-    const present = (values, key) => values.filter(value => index.events.some(each => each[key] === value));
+    const present = (values, key) => values.filter(value => index.events.some(event => event[key] === value));
     if (!index.events.length) return [h("h1", null, "Changes"), h("p", {class: "lede"}, "No change is found in this history.")];
-    const worse = index.events.filter(each => each.gates && each.large && each.moved === "regressed"),
-      [open, tentative, relapsed] = ["open", "tentative", "relapsed"].map(state => worse.filter(each => each.state === state).length),
+    const worse = index.events.filter(event => event.gates && event.large && event.moved === "regressed"),
+      [open, tentative, relapsed] = ["open", "tentative", "relapsed"].map(
+        state => worse.filter(event => event.state === state).length,
+      ),
       sure = worse.length - tentative - relapsed;
     return [
       h("h1", null, "Changes"),
@@ -123,7 +125,7 @@
           "moved",
           present(["regressed", "improved", "changed"], "moved"),
           draw,
-          each => `${R.sign(each)} ${each}`,
+          moved => `${R.sign(moved)} ${moved}`,
         ),
         R.chips("Size", "size", ["small"], draw, () => "also what does not count"),
         R.chips("Metric", "metric", metrics.length > 1 ? metrics : [], draw, R.metric),

@@ -3,14 +3,14 @@
   const {h, svg, text} = R;
 
   const strip = (sets, unit) => {
-    const all = sets.flatMap(each => each.values),
+    const all = sets.flatMap(set => set.values),
       low = Math.min(...all),
       high = Math.max(...all),
       width = 420,
       row = 26;
     const start = 22,
       x = value => (high > low ? start + ((value - low) / (high - low)) * (width - start - 10) : width / 2),
-      [least, most] = high > low ? text.span(low, high, unit) : [low, high].map(each => text.value(each, unit));
+      [least, most] = high > low ? text.span(low, high, unit) : [low, high].map(end => text.value(end, unit));
     return svg(
       "svg",
       {
@@ -32,15 +32,15 @@
       high > low && svg("text", {x: width - 10, y: sets.length * row + 14, "text-anchor": "end"}, most),
     );
   };
-  const pointOf = (own, frame, commit) => {
+  const pointOf = (curve, frame, commit) => {
     const at = frame.position.get(commit),
-      k = at === undefined ? undefined : own.nth(at);
+      k = at === undefined ? undefined : curve.nth(at);
     if (k === undefined) return null;
-    const rounds = own.line.rounds[k];
+    const rounds = curve.line.rounds[k];
     return {
-      value: own.line.values[k],
-      low: own.line.lows[k],
-      high: own.line.highs[k],
+      value: curve.line.values[k],
+      low: curve.line.lows[k],
+      high: curve.line.highs[k],
       rounds: typeof rounds === "number" ? [] : rounds,
       n: typeof rounds === "number" ? rounds : rounds.length,
       at,
@@ -49,10 +49,10 @@
 
   R.pinned = (chart, pins, name, clear) => {
     const {frame} = chart,
-      own = frame.lines[0],
-      unit = own.line.unit;
-    const points = pins.map(pin => pointOf(own, frame, pin));
-    const one = (pin, k) => {
+      curve = frame.lines[0],
+      unit = curve.line.unit;
+    const points = pins.map(pin => pointOf(curve, frame, pin));
+    const pinCard = (pin, k) => {
       const commit = R.index.commits[pin],
         point = points[k];
       return h(
@@ -94,14 +94,14 @@
       const [a, b] = points;
       if (!a || !b || !(a.value > 0 && b.value >= 0)) return null;
       const [from, to] = a.at < b.at ? [a.at, b.at] : [b.at, a.at];
-      const between = own.line.changes.filter(each => own.index(each.first) > from && own.index(each.first) <= to);
+      const between = curve.line.changes.filter(change => curve.index(change.first) > from && curve.index(change.first) <= to);
       return h(
         "p",
         null,
         "B against A: ",
-        R.moved(b.value / a.value, between.length ? R.moveOf(b.value / a.value, own.line.better) : ""),
+        R.moved(b.value / a.value, between.length ? R.moveOf(b.value / a.value, curve.line.better) : ""),
         between.length
-          ? `; ${text.counted(between.length, "change point")} between them: ${between.map(each => `${text.change(each.ratio)} (${[each.moved, R.small(each, own.line.threshold)].filter(Boolean).join(", ")})`).join(", ")}.`
+          ? `; ${text.counted(between.length, "change point")} between them: ${between.map(change => `${text.change(change.ratio)} (${[change.moved, R.small(change, curve.line.threshold)].filter(Boolean).join(", ")})`).join(", ")}.`
           : "; no change point between them: the history takes this for noise.",
       );
     };
@@ -110,7 +110,7 @@
       "section",
       {class: "pinned", "aria-label": "Pinned commits"},
       h("h2", null, pins.length > 1 ? "A and B" : "Pinned: click another commit to compare"),
-      h("div", {class: "pins"}, pins.map(one)),
+      h("div", {class: "pins"}, pins.map(pinCard)),
       against(),
       sets.length > 0 && strip(sets, unit),
       h(

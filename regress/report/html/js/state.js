@@ -25,8 +25,8 @@
   R.link = link;
   R.get = key => R.state.query.get(key) ?? "";
   R.list = key => R.get(key).split(",").filter(Boolean);
-  // Changes the hash without drawing the page again; what is empty is left out. A browser takes its time for that, so that what
-  // is typed is put there `later`: when the typing pauses, or the reader goes on.
+  // Changes the hash without drawing the page again; what is empty is left out. That is slow in a
+  // browser, so what is typed is put there `later`: when the typing pauses, or with the next click or key elsewhere.
   let waiting;
   const write = () => {
     clearTimeout(waiting);
@@ -58,7 +58,7 @@
       if (value) localStorage.setItem(`regress ${key}`, value);
       else localStorage.removeItem(`regress ${key}`);
     } catch {
-      // then it does not
+      // then the choice is forgotten
     }
   };
 })(regress);

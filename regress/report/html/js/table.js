@@ -55,7 +55,7 @@
       setTimeout(rest);
     };
     new IntersectionObserver((seen, observer) => {
-      if (!seen.some(each => each.isIntersecting)) return;
+      if (!seen.some(entry => entry.isIntersecting)) return;
       observer.disconnect();
       rest();
     }, {rootMargin: "400px"}).observe(more);
@@ -81,7 +81,7 @@
     };
   };
 
-  // A section with such a table, that is drawn again where a head is pressed.
+  // A section with such a table, which is drawn again when a head is pressed.
   R.tabled = (title, options) => {
     const section = R.h("section", null, R.h("h2", null, title));
     const draw = sort => {

@@ -1,4 +1,4 @@
-// Numbers and times as text, in the words of the command line: one scale a value, three significant digits, "-" for nothing.
+// Numbers and times as text, as the command line writes them: a scale for each value, three significant digits, "-" if missing.
 (R => {
   const TIMES = [
     ["s", 1],
@@ -55,9 +55,9 @@
   };
   const scaleOf = (values, unit) => {
     const scales = Object.hasOwn(SCALES, unit) ? SCALES[unit] : [[unit, 1]];
-    const sizes = values.filter(each => each !== null && Number.isFinite(each) && each !== 0).map(Math.abs);
+    const sizes = values.filter(value => value !== null && Number.isFinite(value) && value !== 0).map(Math.abs);
     if (!sizes.length) return scales === SIZES ? ["B", 1] : scales[0];
-    const middle = Math.exp(sizes.reduce((sum, each) => sum + Math.log(each), 0) / sizes.length);
+    const middle = Math.exp(sizes.reduce((sum, size) => sum + Math.log(size), 0) / sizes.length);
     return scales.find(([, factor]) => Number((middle / factor).toExponential(2)) >= 1) ?? scales[scales.length - 1];
   };
   const scaled = (value, [name, factor]) => {
@@ -66,24 +66,24 @@
     const whole = (name === "" || name === "B") && Number.isInteger(size) && Math.abs(size) < 1e15;
     return `${whole ? size.toFixed(0) : number(size)} ${name}`.trimEnd();
   };
-  const value = (each, unit) => scaled(each, scaleOf([each ?? null], unit));
+  const value = (amount, unit) => scaled(amount, scaleOf([amount ?? null], unit));
   // Values of an axis in one scale, with as many digits as tell neighbours apart.
   const axis = (values, unit) => {
-    const present = values.filter(each => each !== null),
+    const present = values.filter(value => value !== null),
       [name, factor] = scaleOf([Math.max(...present.map(Math.abs))], unit);
     const step = (present.length > 1 && Math.abs(present[1] - present[0]) / factor) || 1;
     const digits = Math.max(0, Math.min(6, -Math.floor(Math.log10(step) + 1e-9)));
     const exact =
       [digits, digits + 1, digits + 2].find(n => Math.abs(Number(step.toFixed(n)) - step) < step * 1e-6) ?? digits;
-    return values.map(each => (each === null ? "" : `${(each / factor).toFixed(exact)} ${name}`.trimEnd()));
+    return values.map(value => (value === null ? "" : `${(value / factor).toFixed(exact)} ${name}`.trimEnd()));
   };
   // The two ends of an interval, with as many digits as its width is worth.
   const span = (low, high, unit) => {
     const [name, factor] = scaleOf([high], unit),
       width = Math.abs(high - low) / factor || 1;
     const digits = Math.max(0, Math.min(6, 1 - Math.floor(Math.log10(width))));
-    return [low, high].map(each =>
-      `${(each / factor).toFixed(name === "B" || name === "" ? 0 : digits)} ${name}`.trimEnd(),
+    return [low, high].map(end =>
+      `${(end / factor).toFixed(name === "B" || name === "" ? 0 : digits)} ${name}`.trimEnd(),
     );
   };
   const signed = ratio => {
@@ -107,7 +107,7 @@
     if (size >= 99.5) return `${size.toFixed(0)} %`;
     return `${Number(size.toPrecision(size < 9.95 ? 2 : 3))} %`;
   };
-  // Below what is worth saying, a bound.
+  // A noise too small to matter is shown as a bound.
   const noise = share => (share !== null && share > 0 && share < 1e-4 ? "< 0.01 %" : percent(share));
   const ago = seconds => {
     const size = Math.abs(seconds);
@@ -126,7 +126,7 @@
     }
     return seconds >= 0 ? `${text} ago` : `in ${text}`;
   };
-  const two = each => String(each).padStart(2, "0");
+  const two = n => String(n).padStart(2, "0");
   const date = seconds => {
     const at = new Date(seconds * 1000);
     return Number.isNaN(at.getTime()) ? MISSING : `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
@@ -137,7 +137,7 @@
   };
   const counted = (n, noun, many = `${noun}s`) => `${n} ${n === 1 ? noun : many}`;
   const listed = words => (words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`);
-  // A word as a shell takes it.
+  // A word, quoted for a shell if it has to be.
   const quoted = word => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`);
 
   R.text = {

@@ -5,7 +5,7 @@
   R.metric = name => (name === "peak_rss" ? "peak RSS" : name.replaceAll("_", " "));
   R.sign = status => R.STATUSES[status]?.[0] ?? "";
   R.tone = status => R.STATUSES[status]?.[1] ?? "";
-  // Of a direction: what is neither known to be worse nor better has a tone of its own.
+  // The tone of a direction; a change that is neither known to be worse nor better has its own.
   R.toneOf = moved => ({regressed: "worse", improved: "better", changed: "moved", relapsed: "moved"})[moved] ?? "";
   // Of a change: which way it moved, unless it only ended a short improvement.
   R.kindOf = change => (change.state === "relapsed" ? change.state : change.moved);
@@ -18,7 +18,7 @@
     if (change.large) return "";
     return change.reasons.length && R.far(change.ratio) > Math.log1p(threshold) ? "not claimed" : "below the threshold";
   };
-  // Sorts rows: what is more severe first, and of what is as severe what moved farther.
+  // Sorts rows: the more severe first, and among equally severe ones the one that moved farther.
   R.urgency = row => R.severity(row.status) + (row.changed === null ? 1 : 1 / (1 + R.far(row.change)));
   R.tag = (status, more = "", title = null) =>
     R.h(
@@ -28,11 +28,11 @@
       status,
       more && ` ${more}`,
     );
-  // A card in words, with its number as short as tells it from others.
+  // A card in words, with as much of its id as tells it from others.
   R.card = words => words.replace(/(GPU-[0-9a-f]{8})-[0-9a-f-]+/g, "$1");
-  // What is known of a commit, on a line: nobody knows its author where the repository is not at hand.
+  // What is known of a commit, in a line: without the repository its author is unknown.
   R.by = (...known) => known.filter(Boolean).join(" · ");
-  // How a case gives no number.
+  // The tag of a case without a number.
   R.failure = kind => (kind === "skipped" ? R.tag(kind) : R.tag("failed", kind));
   // A ratio, with an arrow that says which way, in the colour of what it means.
   R.moved = (ratio, moved, big = false) => {
@@ -52,7 +52,7 @@
         : ratio > 1 === (better === "lower")
           ? "regressed"
           : "improved";
-  // All that a place is called by.
+  // All names of a place.
   R.placeNames = at => {
     const {machine, gpu, device, environment} = R.index.places[at];
     return [machine, gpu, device, environment].filter(Boolean).join("\n");
@@ -71,7 +71,7 @@
   R.where = (places, of) => {
     const machines = new Set(places.map(at => R.index.places[at].machine)),
       all = new Set(of.map(at => R.index.places[at].machine));
-    const missing = [...all].filter(each => !machines.has(each));
+    const missing = [...all].filter(machine => !machines.has(machine));
     if (all.size > 1)
       return `on ${machines.size} of ${R.text.counted(all.size, "machine")}${missing.length && missing.length < 3 ? ` (not ${missing.join(", ")})` : ""}`;
     if (of.length > 1) return `in ${places.length} of ${R.text.counted(of.length, "place")}`;
