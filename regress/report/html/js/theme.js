@@ -18,5 +18,14 @@
   // Paper is white, whatever the screen is: the charts are drawn for it.
   matchMedia("print").addEventListener("change", () => document.dispatchEvent(new Event("themed")));
 
+  // For a page that stands as it is from the start: what is drawn on it follows the theme and the width.
+  R.redrawn = draw => {
+    let waiting;
+    addEventListener("resize", () => {
+      clearTimeout(waiting);
+      waiting = setTimeout(draw, 80);
+    });
+    document.addEventListener("themed", draw);
+  };
   R.beginTheme = () => setTheme(new URLSearchParams(location.search).get("theme") || R.remembered("theme") || "");
 })(regress);

@@ -42,12 +42,7 @@
     ];
   };
   const draw = () => charts.forEach(chart => chart.draw());
-  let waiting;
-  addEventListener("resize", () => {
-    clearTimeout(waiting);
-    waiting = setTimeout(draw, 80);
-  });
-  document.addEventListener("themed", draw);
+  R.redrawn(draw);
 
   R.begin = () => {
     R.beginTheme();

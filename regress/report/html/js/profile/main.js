@@ -81,12 +81,7 @@
     const [file] = event.dataTransfer.files;
     if (file) take(file);
   });
-  let waiting;
-  addEventListener("resize", () => {
-    clearTimeout(waiting);
-    waiting = setTimeout(draw, 80);
-  });
-  document.addEventListener("themed", draw);
+  R.redrawn(draw);
 
   R.begin = () => {
     R.beginTheme();
