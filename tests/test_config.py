@@ -11,10 +11,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from asv.config import Config as AsvConfig
 
 from regress.compare.rule import Rule
 from regress.config import Config, cache_dir, clone_dir, effective, load, own_paths, with_overrides
-from regress.config.configuration import ASV_KEYS
+from regress.config.configuration import ASV_KEYS, OTHER_ASV_KEYS
 from regress.config.settings import RULES
 from regress.errors import ConfigError
 from regress.model import METRICS, Case, Settings
@@ -149,6 +150,20 @@ def test_bytes_that_are_not_utf8_are_refused(project: Path) -> None:
         load(path, project)
 
 
+def test_a_key_that_an_object_has_twice_is_warned_of_with_its_lines(project: Path) -> None:
+    path = project / "asv.conf.json"
+    path.write_text(
+        '{\n "version": 1,\n "repo": "..", // "repo": here is none\n "matrix": {"env": {}, "req": {"env": []}},\n'
+        " 'repo': '.',\n \"regress\": {\"seed\": 1, seed: 2}\n}"
+    )
+    config = load(path, project)
+    assert (config.repo, config.settings.seed) == (project, 2)
+    assert config.warnings == (
+        'asv.conf.json has "repo" 2 times, in lines 3 and 5, and only the last one counts; fix: remove the others',
+        'asv.conf.json has "seed" 2 times, in line 6, and only the last one counts; fix: remove the others',
+    )
+
+
 # -- asv's keys ----------------------------------------------------------------------------------------------------------
 
 
@@ -209,6 +224,19 @@ def test_a_key_of_asv_with_a_wrong_value_is_named(project: Path, key: str, value
 
 def test_a_file_without_version_is_read_with_a_warning(project: Path) -> None:
     assert "version" in read(project, version=None).warnings[0]
+
+
+def test_a_misspelt_key_of_asv_is_warned_of_where_the_right_one_is_missing(project: Path) -> None:
+    config = read(project, bechmark_dir="suite", regres={}, html_directory="x", Project="P", conda_lock="x")
+    assert config.warnings == (
+        'asv.conf.json has "bechmark_dir", which neither asv nor regress reads; fix: write "benchmark_dir"',
+        'asv.conf.json has "regres", which neither asv nor regress reads; fix: write "regress"',
+    )
+    assert read(project, bechmark_dir="suite", benchmark_dir="suite").warnings == ()
+
+
+def test_every_key_that_asv_reads_is_known() -> None:
+    assert set(vars(AsvConfig())) <= {*ASV_KEYS, *OTHER_ASV_KEYS}
 
 
 @pytest.mark.parametrize("places", [{"results_dir": "."}, {"html_dir": ".."}, {"results_dir": "benchmarks"}])

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from regress.config.configuration import ASV_KEYS, Config
+from regress.config.configuration import ASV_KEYS, OTHER_ASV_KEYS, Config
 from regress.config.finding import locate, parse
 from regress.config.places import check_places
 from regress.config.repository import repository
@@ -16,7 +16,7 @@ from regress.config.settings import settings_with
 from regress.config.values import check_patterns, is_number, shown
 from regress.errors import ConfigError
 from regress.model import Settings
-from regress.text.wording import reason
+from regress.text.wording import nearest, reason
 
 
 def load(path: Path | None, start: Path) -> Config:
@@ -26,7 +26,7 @@ def load(path: Path | None, start: Path) -> Config:
     """
     file = locate(path, start.resolve())
     try:
-        return _read(file, parse(file))
+        return _read(file, *parse(file))
     except OSError as error:  # a name of 500 letters, a loop of links
         why = reason(error)
         raise ConfigError(
@@ -34,13 +34,13 @@ def load(path: Path | None, start: Path) -> Config:
         ) from error
 
 
-def _read(file: Path, data: dict[str, Any]) -> Config:
-    warnings = _check_version(file, data)
+def _read(file: Path, data: dict[str, Any], doubts: list[str]) -> Config:
+    doubts = [*doubts, *_check_version(file, data), *_misspelt(file.name, data)]
     ours = data.pop("regress", {})
     if not isinstance(ours, dict):
         raise ConfigError(f'"regress" in {file} is {shown(ours)}', why="expected an object", fix='write "regress": {…}')
     read = _Reader(file, data)
-    repo, address, doubts = repository(file, read.text("repo", ""))
+    repo, address, taken = repository(file, read.text("repo", ""))
     thresholds = read.thresholds()
     config = Config(
         path=file,
@@ -59,7 +59,7 @@ def _read(file: Path, data: dict[str, Any]) -> Config:
         settings=_with_asvs(thresholds, settings_with(Settings(), ours, file.name)),
         asv=data,
         sources=_sources(file.name, ours, data),
-        warnings=(*warnings, *doubts),
+        warnings=(*doubts, *taken),
     )
     check_places(config)
     return config
@@ -99,6 +99,18 @@ def _check_version(path: Path, data: dict[str, Any]) -> list[str]:
     if version != 1:
         raise ConfigError(f"{path} has version {shown(version)}", why="this program knows version 1", fix="asv update")
     return []
+
+
+def _misspelt(name: str, data: Mapping[str, Any]) -> list[str]:
+    """Warnings of keys that are spelt almost like one that is missing. Any other key may be that of a plugin of asv's."""
+    known = {*ASV_KEYS, *OTHER_ASV_KEYS, "regress"}
+    missing = sorted(known - data.keys())
+    near = {key: nearest(key.lower(), missing, alike=0.8) for key in data if key not in known}
+    return [
+        f'{name} has "{key}", which neither asv nor regress reads; fix: write "{likely[0]}"'
+        for key, likely in near.items()
+        if likely
+    ]
 
 
 class _Reader:
