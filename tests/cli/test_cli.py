@@ -114,6 +114,34 @@ def test_wrong_usage_is_2_in_words(tmp_path: Path, arguments: list[str], what: s
     assert last == f"fix:   {fix}"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (["ack", "", "--reason", "r"], "CASE"),
+        (["ack", "x", "--reason", " "], "--reason"),
+        (["bisect", "x", "", "HEAD"], "GOOD"),
+        (["build", "HEAD", ""], "REV..."),
+        (["check", "-b", "x", "-b", ""], "-b / --bench"),
+        (["demo", ""], "DIRECTORY"),
+        (["export", "--csv", ""], "--csv"),
+        (["import", "nvbench", "x.json", "--commit="], "--commit"),
+        (["once", "x", ""], "REV"),
+        (["run", "--machine="], "--machine"),
+    ],
+)
+def test_an_empty_word_is_refused_by_every_command(tmp_path: Path, arguments: list[str], name: str) -> None:
+    result = regress(tmp_path, *arguments)
+    assert (result.code, result.out) == (2, "")
+    what = f"error: {name} is empty, as a shell variable is that is not set"
+    assert result.err.splitlines() == [what, f"fix:   regress {arguments[0]} --help"]
+
+
+def test_empty_words_that_say_something_are_taken(tmp_path: Path) -> None:
+    (tmp_path / "print_words.py").write_text("import sys; sys.exit(f'words: {sys.argv[1:]}')")
+    assert "words: ['']" in regress(tmp_path, "profile", "print_words.py", "--", "").err
+    assert "asv.conf.json" in regress(tmp_path, "sweep", "--notify-command", "").err.splitlines()[0]
+
+
 def test_a_file_that_cannot_be_written_is_told_before_anything_is_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
