@@ -53,14 +53,17 @@ def _branch(
     project: Project, watcher: Watcher, everything: Past, recorded: Collection[str], since: str | None
 ) -> tuple[Branch, Ancestry]:
     """The branch, and what descends from what; where the repository is not at hand by the dates that were recorded."""
+    branch: tuple[Branch, Ancestry]
     try:
-        return branch_of(project, recorded, since), project.repository
+        branch, warnings = (branch_of(project, recorded, since), project.repository), project.warnings
     except NoRepository as error:
-        watcher.note(
-            f"warning: commits are ordered by date, without subjects and tags: {error.cause}; fix: {error.fix}"
-        )
         every = [Commit(unknown.commit_sha, "", "", unknown.date) for unknown in everything.unknown]
-        return by_date(every, since), Dated(every)
+        branch = by_date(every, since), Dated(every)
+        by_dates = f"commits are ordered by date, without subjects and tags: {error.cause}; fix: {error.fix}"
+        warnings = (*project.config.warnings, by_dates)
+    for text in warnings:
+        watcher.note(f"warning: {text}")
+    return branch
 
 
 def _nothing(
