@@ -92,7 +92,7 @@ def bisect(
         warnings=tuple(run.meter.warnings),
         suggestions=tuple(_suggestions(result, code, [str(result.case), good, bad], options, run.again, over=over)),
         options=tuple(options),
-        recorded=str(run.meter.root),
+        recorded=run.meter.recorded,
         duration_s=time.monotonic() - start,
     )
 
