@@ -62,6 +62,15 @@ class Project:
         if request.into is not None:
             self.config = replace(self.config, results_dir=request.into.absolute())
         self.cache = configuration.cache_dir(self.config)
+        self.config = replace(self.config, warnings=(*self.config.warnings, *self._misplaced_cache()))
+
+    def _misplaced_cache(self) -> list[str]:
+        """The warning that git would take the cache with the project's files."""
+        inside, folder, source = configuration.cache_in_tree(self.config)
+        if not inside or self.repository.ignores(f"{inside}/"):
+            return []
+        where = f"the cache is in the working tree, where git does not ignore it: {folder} ({source})"
+        return [f"{where}; fix: name a folder outside, or add /{inside}/ to .gitignore"]
 
     @cached_property
     def repository(self) -> Repository:

@@ -14,7 +14,7 @@ import pytest
 from asv.config import Config as AsvConfig
 
 from regress.compare.rule import Rule
-from regress.config import Config, cache_dir, clone_dir, effective, load, own_paths, with_overrides
+from regress.config import Config, cache_dir, cache_in_tree, clone_dir, effective, load, own_paths, with_overrides
 from regress.config.configuration import ASV_KEYS, OTHER_ASV_KEYS
 from regress.config.settings import RULES
 from regress.errors import ConfigError
@@ -465,6 +465,18 @@ def test_the_cache_is_chosen_in_order(project: Path, tmp_path: Path, monkeypatch
     monkeypatch.setenv("REGRESS_CACHE_DIR", str(tmp_path / "own"))
     assert base() == (tmp_path / "own", "$REGRESS_CACHE_DIR")
     assert base({"cache_dir": "near"}) == (project / "near", "asv.conf.json")
+
+
+def test_a_relative_cache_lies_where_the_command_was_started(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REGRESS_CACHE_DIR", "near")
+    config = read(project / "benchmarks", repo="..")
+    monkeypatch.chdir(tmp_path)  # as while an environment of asv is made
+    assert cache_dir(config).parent == project / "benchmarks" / "near"
+    assert cache_in_tree(config) == ("benchmarks/near", project / "benchmarks" / "near", "$REGRESS_CACHE_DIR")
+    monkeypatch.setenv("REGRESS_CACHE_DIR", "../../near")
+    assert cache_in_tree(config)[0] == ""
 
 
 def test_each_repository_has_a_cache_of_its_own(tmp_path: Path) -> None:

@@ -53,6 +53,8 @@ class Config:
     path: Path
     root: Path
     """Folder of the file; relative paths in it start here."""
+    start: Path
+    """Folder that the command was started in; a relative $REGRESS_CACHE_DIR starts here."""
     repo: Path | None
     """The local repository; None if the project is cloned from its address."""
     address: str

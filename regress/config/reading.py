@@ -26,7 +26,7 @@ def load(path: Path | None, start: Path) -> Config:
     """
     file = locate(path, start.resolve())
     try:
-        return _read(file, *parse(file))
+        return _read(file, start.resolve(), *parse(file))
     except OSError as error:  # a name of 500 letters, a loop of links
         why = reason(error)
         raise ConfigError(
@@ -34,7 +34,7 @@ def load(path: Path | None, start: Path) -> Config:
         ) from error
 
 
-def _read(file: Path, data: dict[str, Any], doubts: list[str]) -> Config:
+def _read(file: Path, start: Path, data: dict[str, Any], doubts: list[str]) -> Config:
     doubts = [*doubts, *_check_version(file, data), *_misspelt(file.name, data)]
     ours = data.pop("regress", {})
     if not isinstance(ours, dict):
@@ -45,6 +45,7 @@ def _read(file: Path, data: dict[str, Any], doubts: list[str]) -> Config:
     config = Config(
         path=file,
         root=file.parent,
+        start=start,
         repo=repo,
         address=address,
         repo_subdir=read.text("repo_subdir", ""),

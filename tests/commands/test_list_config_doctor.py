@@ -161,6 +161,20 @@ def test_config_says_what_counts_and_where_it_came_from(project: Callable[..., P
     assert values["cache_dir"][1] == "$REGRESS_CACHE_DIR"
 
 
+def test_a_cache_that_git_would_take_is_told_of(
+    project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    p = project()
+    monkeypatch.setenv("REGRESS_CACHE_DIR", "cache")
+    warning = (
+        f"the cache is in the working tree, where git does not ignore it: {p.root / 'cache'} ($REGRESS_CACHE_DIR); "
+        "fix: name a folder outside, or add /cache/ to .gitignore"
+    )
+    assert document(p.regress("config", "--format", "json"))["warnings"] == [warning]
+    p.write({".gitignore": "/cache/\n"})
+    assert document(p.regress("config", "--format", "json"))["warnings"] == []
+
+
 def test_config_as_text_is_one_line_a_setting(project: Callable[..., Project]) -> None:
     p = project()
     lines = p.regress("config", "--memory-threshold", "0.2").out.splitlines()
