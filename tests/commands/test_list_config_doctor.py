@@ -171,6 +171,8 @@ def test_a_cache_that_git_would_take_is_told_of(
         "fix: name a folder outside, or add /cache/ to .gitignore"
     )
     assert document(p.regress("config", "--format", "json"))["warnings"] == [warning]
+    check = checks(p.regress("doctor", "--format", "json"))["configuration"]
+    assert (check["state"], "; fix: ".join((check["found"], check["fix"]))) == ("warn", warning)
     p.write({".gitignore": "/cache/\n"})
     assert document(p.regress("config", "--format", "json"))["warnings"] == []
 
@@ -306,9 +308,11 @@ def test_doctor_outside_a_repository(project: Callable[..., Project], tmp_path: 
     nowhere.mkdir()
     result = regress(nowhere, "doctor", "--format", "json")
     by_name = checks(result)
-    assert (result.code, by_name["configuration"]["state"]) == (5, "fail")
-    assert f"there is no asv.conf.json in {nowhere}" in by_name["configuration"]["found"]
-    assert by_name["Python"]["state"] == "ok", "what does not need one is looked at all the same"
+    assert (result.code, by_name["project"]["state"]) == (0, "warn"), "the machine is fit"
+    assert by_name["project"]["found"] == f"none in {nowhere} or above, so only the machine was checked"
+    assert "regress init" in by_name["project"]["fix"]
+    assert by_name["Python"]["state"] == by_name["cache"]["state"] == "ok", "what needs no project is looked at"
+    assert "results" not in by_name
 
     p = project()
     shutil.rmtree(p.root / ".git")
