@@ -150,6 +150,9 @@ def test_a_file_that_cannot_be_written_is_told_before_anything_is_measured(
     ]
     assert len(files) >= 4
     assert all(isinstance(file.type, Target) for file in files)
+    (tmp_path / "file").touch()
+    with pytest.raises(click.BadParameter, match="file is not a folder"):
+        Target().convert(str(tmp_path / "file" / "x"), None, None)
     monkeypatch.setattr("regress.cli.options.os.access", lambda *_: False)
     with pytest.raises(click.BadParameter, match="is write-protected"):
         Target().convert(str(tmp_path / "x"), None, None)
