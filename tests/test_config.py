@@ -253,6 +253,7 @@ def test_the_report_may_not_lie_where_asv_publish_deletes(project: Path) -> None
 
 def test_a_missing_repository_is_named(project: Path) -> None:
     assert '"repo": "."' in refusal(project, repo="")
+    assert refusal(project, repo="", rpo=".").endswith('write "repo" for "rpo"')
     assert read(project, repo="elsewhere").repo == project / "elsewhere"  # who opens it says that it is not there
 
 

@@ -18,6 +18,9 @@ from regress.errors import ConfigError
 from regress.model import Settings
 from regress.text.wording import nearest, reason
 
+ALIKE = 0.8
+"""From here on a key may be another one, misspelt."""
+
 
 def load(path: Path | None, start: Path) -> Config:
     """The configuration in `path`, or if that is None the nearest one from `start` up to the top of its git repository.
@@ -40,7 +43,7 @@ def _read(file: Path, start: Path, data: dict[str, Any], doubts: list[str]) -> C
     if not isinstance(ours, dict):
         raise ConfigError(f'"regress" in {file} is {shown(ours)}', why="expected an object", fix='write "regress": {…}')
     read = _Reader(file, data)
-    repo, address, taken = repository(file, read.text("repo", ""))
+    repo, address, taken = repository(file, read.required("repo"))
     thresholds = read.thresholds()
     config = Config(
         path=file,
@@ -106,7 +109,7 @@ def _misspelt(name: str, data: Mapping[str, Any]) -> list[str]:
     """Warnings of keys that are spelt almost like one that is missing. Any other key may be that of a plugin of asv's."""
     known = {*ASV_KEYS, *OTHER_ASV_KEYS, "regress"}
     missing = sorted(known - data.keys())
-    near = {key: nearest(key.lower(), missing, alike=0.8) for key in data if key not in known}
+    near = {key: nearest(key.lower(), missing, alike=ALIKE) for key in data if key not in known}
     return [
         f'{name} has "{key}", which neither asv nor regress reads; fix: write "{likely[0]}"'
         for key, likely in near.items()
@@ -131,6 +134,14 @@ class _Reader:
             return default
         if not isinstance(value, str):
             raise self.error(name, value, "a string")
+        return value
+
+    def required(self, name: str) -> str:
+        value = self.text(name, "")
+        if not value:
+            meant = next((key for key in self.data if key != name and nearest(key.lower(), [name], alike=ALIKE)), "")
+            fix = f'write "{name}" for "{meant}"' if meant else f'add "{name}": "." (relative to the file)'
+            raise ConfigError(f'{self.path} has no "{name}"', why="asv needs it too", fix=fix)
         return value
 
     def folder(self, name: str, default: str) -> Path:
