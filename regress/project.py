@@ -11,6 +11,7 @@ from typing import Any
 
 from regress import config as configuration
 from regress.config import Config
+from regress.errors import RegressError
 from regress.git import Clone, Repository, open_repository
 from regress.history import this_machine
 from regress.model import Commit, Machine, Side
@@ -49,6 +50,15 @@ class Request:
     """Folder of results in place of results_dir."""
     note: Callable[[str], None] = _unheard
     """Takes a line on what takes its time before anything is measured."""
+
+
+def doubts_of(request: Request) -> tuple[str, ...]:
+    """The warnings of the configuration, for beside an error that may come from what they are about. Of one that cannot be read
+    there is none: the error says so."""
+    try:
+        return configuration.load(request.config_file, request.start).warnings
+    except RegressError:
+        return ()
 
 
 class Project:

@@ -41,6 +41,8 @@ def report(
     branch, ancestry = _branch(project, watcher, everything, recorded, since)
     if not branch.commits:
         raise _nothing(project, branch, recorded, since, everything.skipped)
+    for text in project.config.warnings:
+        watcher.note(f"warning: {text}")
     past = everything.of(branch.commits)
     entries = review(project, Side("head", branch.all[-1], branch.name), ancestry)
     known = explained_in(project), confirmed_in(project.cache)
@@ -55,12 +57,14 @@ def _branch(
     """The branch, and what descends from what; where the repository is not at hand by the dates that were recorded."""
     branch: tuple[Branch, Ancestry]
     try:
-        branch, warnings = (branch_of(project, recorded, since), project.repository), project.warnings
+        branch, warnings = (
+            (branch_of(project, recorded, since), project.repository),
+            project.repository.missing_history(),
+        )
     except NoRepository as error:
         every = [Commit(unknown.commit_sha, "", "", unknown.date) for unknown in everything.unknown]
         branch = by_date(every, since), Dated(every)
-        by_dates = f"commits are ordered by date, without subjects and tags: {error.cause}; fix: {error.fix}"
-        warnings = (*project.config.warnings, by_dates)
+        warnings = [f"commits are ordered by date, without subjects and tags: {error.cause}; fix: {error.fix}"]
     for text in warnings:
         watcher.note(f"warning: {text}")
     return branch

@@ -136,6 +136,19 @@ def test_an_empty_word_is_refused_by_every_command(tmp_path: Path, arguments: li
     assert result.err.splitlines() == [what, f"fix:   regress {arguments[0]} --help"]
 
 
+def test_an_error_is_told_with_the_warnings_of_the_configuration(project: Callable[..., Project]) -> None:
+    p = filled(project)
+    configuration = p.root / "asv.conf.json"
+    configuration.write_text(configuration.read_text().replace('"regress"', '"regres"'))
+    for command in (["list", "-b", "nothing"], ["report"]):
+        result = p.regress(*command)
+        assert result.code == 5
+        assert [line for line in result.err.splitlines() if not line.startswith("why:")][:2] == [
+            'warning: asv.conf.json has "regres", which neither asv nor regress reads; fix: write "regress"',
+            "error: no benchmark matches 'nothing'" if command[0] == "list" else "error: there is nothing to report",
+        ]
+
+
 def test_empty_words_that_say_something_are_taken(tmp_path: Path) -> None:
     (tmp_path / "print_words.py").write_text("import sys; sys.exit(f'words: {sys.argv[1:]}')")
     assert "words: ['']" in regress(tmp_path, "profile", "print_words.py", "--", "").err
