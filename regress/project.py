@@ -77,10 +77,13 @@ class Project:
     def _misplaced_cache(self) -> list[str]:
         """The warning that git would take the cache with the project's files."""
         inside, folder, source = configuration.cache_in_tree(self.config)
-        if not inside or self.repository.ignores(f"{inside}/"):
+        try:
+            if not inside or self.repository.ignores(f"{inside}/"):
+                return []
+        except RegressError:  # who needs the repository says what is wrong with it
             return []
         where = f"the cache is in the working tree, where git does not ignore it: {folder} ({source})"
-        return [f"{where}; fix: name a folder outside, or add /{inside}/ to .gitignore"]
+        return [f"{where}; fix: name a folder outside" + f", or add /{inside}/ to .gitignore" * (inside != ".")]
 
     @cached_property
     def repository(self) -> Repository:

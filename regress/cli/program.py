@@ -38,8 +38,8 @@ class WithoutEmptyWords(click.Command):
         for parameter in self.params:
             value = given.get(parameter.name or "")
             words = list(value) if isinstance(value, (list, tuple)) else [value]
-            if words and str(words[0]).endswith(".py"):
-                del words[1:]  # they are the script's own
+            if parameter.name == "words" and words and str(words[0]).endswith(".py"):
+                del words[1:]  # of profile: they are the script's own
             empty = any(isinstance(word, str) and not word.strip() for word in words)
             if empty and parameter.name not in MAY_BE_EMPTY:
                 option = isinstance(parameter, click.Option)

@@ -105,7 +105,8 @@ def repeated_keys(text: str) -> list[tuple[str, list[int]]]:
     holders, word, start = [0], "", 0
     for part in _JSON5.finditer(text):
         if part["word"]:
-            word, start = part["word"].strip("\"'"), part.start()
+            word, start = part["word"], part.start()
+            word = word[1:-1] if word[0] in "\"'" else word
         elif part["mark"] in ("{", "["):
             holders.append(part.start())  # where an object begins tells it from all others
         elif part["mark"] in ("}", "]"):

@@ -40,9 +40,8 @@ def doctor(request: Request, watcher: Watcher) -> Report:
     try:
         if request.config_file is None and find(request.start) is None:
             where = f"none in {request.start} or above, so only the machine was checked"
-            checks.append(
-                Check("project", "warn", where, "regress init in your repository; regress demo DIR makes one")
-            )
+            fix = "regress init in a git repository, or, to see it work, regress demo d && cd d"
+            checks.append(Check("project", "warn", where, fix))
             checks += _places(usual_cache(), None)
             return _report(checks)
         session = Session(request)
