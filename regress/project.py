@@ -11,6 +11,7 @@ from typing import Any
 
 from regress import config as configuration
 from regress.config import Config
+from regress.errors import RegressError
 from regress.git import Clone, Repository, open_repository
 from regress.history import this_machine
 from regress.model import Commit, Machine, Side
@@ -51,6 +52,15 @@ class Request:
     """Takes a line on what takes its time before anything is measured."""
 
 
+def doubts_of(request: Request) -> tuple[str, ...]:
+    """The warnings of the configuration, for beside an error that may come from what they are about. Of one that cannot be read
+    there is none: the error says so."""
+    try:
+        return configuration.load(request.config_file, request.start).warnings
+    except RegressError:
+        return ()
+
+
 class Project:
     """A repository with its configuration, opened once a command."""
 
@@ -62,6 +72,18 @@ class Project:
         if request.into is not None:
             self.config = replace(self.config, results_dir=request.into.absolute())
         self.cache = configuration.cache_dir(self.config)
+        self.config = replace(self.config, warnings=(*self.config.warnings, *self._misplaced_cache()))
+
+    def _misplaced_cache(self) -> list[str]:
+        """The warning that git would take the cache with the project's files."""
+        inside, folder, source = configuration.cache_in_tree(self.config)
+        try:
+            if not inside or self.repository.ignores(f"{inside}/"):
+                return []
+        except RegressError:  # who needs the repository says what is wrong with it
+            return []
+        where = f"the cache is in the working tree, where git does not ignore it: {folder} ({source})"
+        return [f"{where}; fix: name a folder outside" + f", or add /{inside}/ to .gitignore" * (inside != ".")]
 
     @cached_property
     def repository(self) -> Repository:

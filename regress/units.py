@@ -31,6 +31,10 @@ __all__ = [
 
 MISSING = "-"
 MOST_PERCENT = 10000
+_GROUPED = 999_999.5
+"""From here on the digits of an integer part stand in groups of three."""
+_READ = 1e15
+"""From here on nobody reads them."""
 
 Scales = tuple[tuple[str, float], ...]
 
@@ -38,6 +42,13 @@ _TIMES: Scales = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
 _SIZES: Scales = (("TiB", 2.0**40), ("GiB", 2.0**30), ("MiB", 2.0**20), ("KiB", 2.0**10), ("B", 1.0))
 _ENERGIES: Scales = (("kJ", 1e3), ("J", 1.0), ("mJ", 1e-3), ("uJ", 1e-6))
 _PREFIXES: Scales = (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3), ("", 1.0))
+
+
+def _prefixed(unit: str) -> Scales:
+    """With decimal prefixes, as data sheets have it."""
+    return tuple((f"{prefix}{unit}", factor) for prefix, factor in _PREFIXES)
+
+
 _SCALES = {
     "s": _TIMES,
     "second": _TIMES,
@@ -46,6 +57,9 @@ _SCALES = {
     "byte": _SIZES,
     "bytes": _SIZES,
     "J": _ENERGIES,
+    "B/s": _prefixed("B/s"),
+    "FLOP/s": _prefixed("FLOP/s"),
+    "Hz": _prefixed("Hz"),
     "count": (("", 1.0),),
     "unit": (("", 1.0),),
 }
@@ -59,16 +73,17 @@ _MINUTE, _HOUR, _DAY, _WEEK, _MONTH, _YEAR = 60.0, 3600.0, 86400.0, 604800.0, 26
 
 
 def format_number(value: float | None) -> str:
-    """A bare number with three significant digits, never fewer than the integer part has: "0.012", "27.4", "1024"."""
+    """A bare number with three significant digits, never fewer than the integer part has: "0.012", "27.4", "1024",
+    "1,234,567"; with a power of ten where that is no longer read."""
     if value is None:
         return MISSING
     if not math.isfinite(value):
         return str(value)
     if value == 0:
         return "0"
-    if not 1e-3 <= abs(value) < 1e6:
+    if not 1e-3 <= abs(value) < _READ:
         return f"{value:.2e}"
-    return f"{value:.{_decimals(value)}f}"
+    return f"{value:,.0f}" if abs(value) >= _GROUPED else f"{value:.{_decimals(value)}f}"
 
 
 def format_time(seconds: float | None) -> str:
@@ -82,14 +97,14 @@ def format_bytes(size: float | None) -> str:
 
 
 def format_value(value: float | None, unit: str) -> str:
-    """A value of a metric. Seconds and bytes are scaled, a count stands alone, a tracked unit stays as it was declared."""
+    """A value of a metric. Seconds, bytes and the rates of data sheets are scaled, a count stands alone, any other unit stays
+    as it was declared."""
     return _scaled(value, _scale_of((value,), unit))
 
 
 def format_rate(value: float | None, unit: str) -> str:
     """Something a second with decimal prefixes, as data sheets have it: "1.48 TB/s", "610 TFLOP/s"."""
-    scales = tuple((f"{prefix}{unit}/s", factor) for prefix, factor in _PREFIXES)
-    return _scaled(value, _fitting((value,), scales))
+    return _scaled(value, _fitting((value,), _prefixed(f"{unit}/s")))
 
 
 def format_pair(first: float | None, second: float | None, unit: str) -> tuple[str, str]:
@@ -131,8 +146,8 @@ def format_estimate(center: float | None, low: float | None, high: float | None,
         return _scaled(center, (name, factor))
     number = format_number(center / factor)
     _, _, fraction = number.partition(".")
-    coarse = f"{arm:.{len(fraction)}f}" if "e" not in number and arm < 1e6 else f"{arm:.2e}"
-    fine = coarse if float(coarse) > 0 else f"{arm:.1g}"
+    coarse = f"{arm:.{len(fraction)}f}" if "e" not in number and arm < _GROUPED else format_number(arm)
+    fine = coarse if coarse.strip("0.") else f"{arm:.1g}"
     return f"{number} ± {fine} {name}".rstrip()
 
 
@@ -238,13 +253,15 @@ def _scaled(value: float | None, scale: tuple[str, float]) -> str:
         return MISSING
     name, factor = scale
     number = value / factor
-    whole = name in ("", "B") and math.isfinite(number) and number == round(number) and abs(number) < 1e15
+    whole = name in ("", "B") and math.isfinite(number) and number == round(number) and abs(number) < _GROUPED
     return f"{number:.0f} {name}".rstrip() if whole else f"{format_number(number)} {name}".rstrip()
 
 
 def _signed(ratio: float) -> str:
     percent = 100 * (ratio - 1)
-    text = f"{percent:+.1f}" if abs(percent) < 99.95 else f"{percent:+.0f}" if abs(percent) < 1e6 else f"{percent:+.2e}"
+    if abs(percent) >= _GROUPED:
+        return f"{'+' * (percent > 0)}{format_number(percent)}"
+    text = f"{percent:+.1f}" if abs(percent) < 99.95 else f"{percent:+.0f}"
     return "0.0" if text in ("+0.0", "-0.0") else text
 
 

@@ -38,7 +38,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "history": ("sharing", "text", "model", "errors", "files"),
     "project": ("text", "model", "errors", "config", "git", "history"),
     "acks": ("text", "model", "errors", "files", "config", "history", "project"),
-    "compare": ("text", "model", "errors", "stats"),
+    "compare": ("text", "model", "errors", "stats", "units"),
     "trends": ("model", "stats", "history", "project", "acks", "compare"),
     "traces": ("text", "model", "profiles", "errors", "files", "units"),
     "importers": ("text", "choices", "model", "errors", "files", "stats"),

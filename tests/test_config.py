@@ -11,10 +11,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from asv.config import Config as AsvConfig
 
 from regress.compare.rule import Rule
-from regress.config import Config, cache_dir, clone_dir, effective, load, own_paths, with_overrides
-from regress.config.configuration import ASV_KEYS
+from regress.config import Config, cache_dir, cache_in_tree, clone_dir, effective, load, own_paths, with_overrides
+from regress.config.configuration import ASV_KEYS, OTHER_ASV_KEYS
 from regress.config.settings import RULES
 from regress.errors import ConfigError
 from regress.model import METRICS, Case, Settings
@@ -149,6 +150,20 @@ def test_bytes_that_are_not_utf8_are_refused(project: Path) -> None:
         load(path, project)
 
 
+def test_a_key_that_an_object_has_twice_is_warned_of_with_its_lines(project: Path) -> None:
+    path = project / "asv.conf.json"
+    path.write_text(
+        '{\n "version": 1,\n "repo": "..", // "repo": here is none\n "matrix": {"env": {}, "req": {"env": []}},\n'
+        " 'repo': '.',\n \"regress\": {\"seed\": 1, seed: 2}\n}"
+    )
+    config = load(path, project)
+    assert (config.repo, config.settings.seed) == (project, 2)
+    assert config.warnings == (
+        'asv.conf.json has "repo" 2 times, in lines 3 and 5, and only the last one counts; fix: remove the others',
+        'asv.conf.json has "seed" 2 times, in line 6, and only the last one counts; fix: remove the others',
+    )
+
+
 # -- asv's keys ----------------------------------------------------------------------------------------------------------
 
 
@@ -211,6 +226,19 @@ def test_a_file_without_version_is_read_with_a_warning(project: Path) -> None:
     assert "version" in read(project, version=None).warnings[0]
 
 
+def test_a_misspelt_key_of_asv_is_warned_of_where_the_right_one_is_missing(project: Path) -> None:
+    config = read(project, bechmark_dir="suite", regres={}, html_directory="x", Project="P", conda_lock="x")
+    assert config.warnings == (
+        'asv.conf.json has "bechmark_dir", which neither asv nor regress reads; fix: write "benchmark_dir"',
+        'asv.conf.json has "regres", which neither asv nor regress reads; fix: write "regress"',
+    )
+    assert read(project, bechmark_dir="suite", benchmark_dir="suite").warnings == ()
+
+
+def test_every_key_that_asv_reads_is_known() -> None:
+    assert set(vars(AsvConfig())) <= {*ASV_KEYS, *OTHER_ASV_KEYS}
+
+
 @pytest.mark.parametrize("places", [{"results_dir": "."}, {"html_dir": ".."}, {"results_dir": "benchmarks"}])
 def test_results_may_not_lie_around_the_code(project: Path, places: dict[str, str]) -> None:
     assert next(iter(places)) in refusal(project, **places)
@@ -225,6 +253,7 @@ def test_the_report_may_not_lie_where_asv_publish_deletes(project: Path) -> None
 
 def test_a_missing_repository_is_named(project: Path) -> None:
     assert '"repo": "."' in refusal(project, repo="")
+    assert refusal(project, repo="", rpo=".").endswith('write "repo" for "rpo"')
     assert read(project, repo="elsewhere").repo == project / "elsewhere"  # who opens it says that it is not there
 
 
@@ -437,6 +466,18 @@ def test_the_cache_is_chosen_in_order(project: Path, tmp_path: Path, monkeypatch
     monkeypatch.setenv("REGRESS_CACHE_DIR", str(tmp_path / "own"))
     assert base() == (tmp_path / "own", "$REGRESS_CACHE_DIR")
     assert base({"cache_dir": "near"}) == (project / "near", "asv.conf.json")
+
+
+def test_a_relative_cache_lies_where_the_command_was_started(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REGRESS_CACHE_DIR", "near")
+    config = read(project / "benchmarks", repo="..")
+    monkeypatch.chdir(tmp_path)  # as while an environment of asv is made
+    assert cache_dir(config).parent == project / "benchmarks" / "near"
+    assert cache_in_tree(config) == ("benchmarks/near", project / "benchmarks" / "near", "$REGRESS_CACHE_DIR")
+    monkeypatch.setenv("REGRESS_CACHE_DIR", "../../near")
+    assert cache_in_tree(config)[0] == ""
 
 
 def test_each_repository_has_a_cache_of_its_own(tmp_path: Path) -> None:

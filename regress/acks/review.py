@@ -312,4 +312,6 @@ def _is_up_to(ratio: float, level: float, metric: Metric, large: float) -> bool:
 
 
 def _accepted_words(entry: Acknowledgement) -> str:
-    return f"accepted, {100 * (entry.level - 1):+.1f} %" if entry.level is not None else f"accepted, {entry.value:g}"
+    return (
+        f"accepted, {100 * (entry.level - 1):+.1f} %" if entry.level is not None else f"accepted, {entry.value:,.10g}"
+    )

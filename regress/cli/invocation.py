@@ -87,11 +87,23 @@ def _errors(options: dict[str, Any], *, deliver: bool = False) -> Iterator[None]
 
             traceback.print_exc()
         known = _explained(error, options)
+        if deliver and "config_file" in options:
+            _say_doubts(options)
         say(known, options)
         failed = _delivered(_stopped(known), options, said=True) if deliver else None
         if failed is not None:
             say(failed, options)
         sys.exit(known.exit_code)
+
+
+def _say_doubts(options: dict[str, Any]) -> None:
+    """Tell the warnings of the configuration, which have no report to be in."""
+    from regress.project import doubts_of
+    from regress.text.style import visible
+
+    for text in doubts_of(_request(options, {}, lambda _: None)):
+        with contextlib.suppress(OSError):  # as for the error below it
+            click.echo(f"warning: {visible(text)}", err=True)
 
 
 def _stopped(error: RegressError) -> Report:

@@ -96,15 +96,23 @@ class Moment(NumberType):
 
 
 class Target(TargetType):
-    """A file that is to be written; whether it can be is looked at before anything is measured."""
+    """A file that is to be written; whether it can be is looked at before anything is measured. Without `makes_folder` its
+    folder has to be there."""
 
     name = "file"
+
+    def __init__(self, makes_folder: bool = True) -> None:
+        self._makes_folder = makes_folder
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         file = Path(value)
         if file.is_dir():
             self.fail(f"{str(file)!r} is a folder", param, ctx)
         there = next(path for path in (file, *file.absolute().parents) if path.exists())
+        if not self._makes_folder and not file.resolve().parent.is_dir():
+            self.fail(f"the folder of {str(file)!r} does not exist", param, ctx)
+        if there != file and not there.is_dir():
+            self.fail(f"{str(file)!r} cannot be written: {there} is not a folder", param, ctx)
         if not os.access(there, os.W_OK):
             self.fail(f"{str(file)!r} cannot be written: {there} is write-protected", param, ctx)
         return file
@@ -121,9 +129,7 @@ class Output(OutputType):
         form, equals, file = str(value).partition("=")
         if not equals or form not in FORMATS:
             self.fail(f"{value!r} is not FORMAT=FILE with FORMAT one of {', '.join(FORMATS)}", param, ctx)
-        if not Path(file).resolve().parent.is_dir():
-            self.fail(f"the folder of {file!r} does not exist", param, ctx)
-        return form, Target().convert(file, param, ctx)
+        return form, Target(makes_folder=False).convert(file, param, ctx)
 
 
 class Gpus(GpusType):

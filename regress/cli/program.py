@@ -25,8 +25,33 @@ GROUPS = {
 """The commands as the help lists them; what is in none of them stands below."""
 
 
+MAY_BE_EMPTY = ("notify_command", "prefix")
+"""Parameters of which an empty word says something: that no command is told, that names have no prefix."""
+
+
+class WithoutEmptyWords(click.Command):
+    """A command that refuses empty words. They come from shell variables that are not set, and an empty pattern would match
+    every case, an empty path the current folder."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        given, _, _ = self.make_parser(ctx).parse_args(args=list(args))
+        for parameter in self.params:
+            value = given.get(parameter.name or "")
+            words = list(value) if isinstance(value, (list, tuple)) else [value]
+            if parameter.name == "words" and words and str(words[0]).endswith(".py"):
+                del words[1:]  # of profile: they are the script's own
+            empty = any(isinstance(word, str) and not word.strip() for word in words)
+            if empty and parameter.name not in MAY_BE_EMPTY:
+                option = isinstance(parameter, click.Option)
+                name = " / ".join(parameter.opts) if option else parameter.human_readable_name.strip("[]")
+                raise click.UsageError(f"{name} is empty, as a shell variable is that is not set", ctx)
+        return super().parse_args(ctx, args)
+
+
 class Grouped(click.Group):
     """The commands of the program, in groups."""
+
+    command_class = WithoutEmptyWords
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         listed = [name for name in self.list_commands(ctx) if not self.commands[name].hidden]

@@ -258,7 +258,7 @@ def import_(
 @click.option(
     "--csv",
     "file",
-    type=Target(),
+    type=Target(makes_folder=False),
     metavar="[FILE]",
     is_flag=False,
     flag_value="-",

@@ -141,7 +141,7 @@ def listed(request: Request) -> Report:
         head=head,
         acknowledgements=reviewed,
         remark=f"{name}: {words}" if reviewed else f"{name}: nothing is acknowledged",
-        warnings=session.config.warnings,
+        warnings=session.warnings,
     )
 
 
@@ -152,7 +152,7 @@ def _written(session: Session, path: Path, entries: list[Reviewed], remark: str)
         command="ack",
         acknowledgements=tuple(entries),
         remark=remark,
-        warnings=session.config.warnings,
+        warnings=session.warnings,
         suggestions=(("commit", quoted("git", "add", name)),),
     )
 

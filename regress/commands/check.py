@@ -23,6 +23,7 @@ from regress.model import Comparison, Report, SelfCheck, Settings, Side, Stopped
 from regress.run.execute import Job, JobResult, Watcher, execute
 from regress.run.needs import needing_several
 from regress.run.plan import FixedRounds
+from regress.run.profiled import require_profiler
 from regress.session import Request, Session
 from regress.session.explanation import MOST_EXPLAINED, Choose, Explaining, can_explain
 from regress.session.recorder import Recorder
@@ -41,13 +42,15 @@ def check(
     environments: tuple[str, str] = ("", ""),
     record: bool = False,
     choose: Choose | None = None,
+    explains: bool = False,
 ) -> Report:
     """Measure base and head in turn and judge the head.
 
     `base` None: with uncommitted changes HEAD, on a branch the merge base with the default branch, else HEAD~1; in another
     environment than the head's, what the head is. `head` None: the working tree. `environments` are the names of the base's
-    and the head's, empty for the usual one. Results go into the cache; with `record` into results_dir. `choose` says of which
-    comparisons it is found out what they come from; None: of none.
+    and the head's, empty for the usual one. Results go into the cache; with `record` into results_dir. `choose` says of
+    which comparisons it is found out what they come from; None: of none. `explains`: that is all it is for, so where no
+    profile can be taken NothingMeasured is raised, and nothing measured.
     """
     start = time.monotonic()
     session = Session(request)
@@ -57,6 +60,8 @@ def check(
         prepared = tuple(session.prepare(side, watcher) for side in sides)
     except BuildFailed as failed:
         return _unbuilt(sides, failed, time.monotonic() - start)
+    if explains:
+        require_profiler(prepared, session.config.settings.device)
     wanted = session.changed(*sides)
     changed = wanted if request.affected else None
     settings = session.config.settings

@@ -56,7 +56,7 @@ def compare_recorded(
     sources = _filled(session, sources, environment)
     store = Store(session.config.results_dir)
     sides = recorded_side(session, store, "base", base), recorded_side(session, store, "head", head)
-    warnings = list(session.config.warnings)
+    warnings = list(session.warnings)
     results = [store.load(side.commit.sha, source.machine) for side, source in zip(sides, sources, strict=True)]
     warnings += [left.words for left in left_out(file for loaded in results for file in loaded.skipped)]
     before, after = _pair(sides, results, sources, session, store)

@@ -31,7 +31,7 @@ def explain(
     was found goes into the cache; with `record` into results_dir.
     """
     asked = replace(request, patterns=(case,))
-    report = check(asked, base, head, watcher, environments=environments, record=record, choose=farthest)
+    report = check(asked, base, head, watcher, environments=environments, record=record, choose=farthest, explains=True)
     report = replace(report, command="explain")
     if not report.comparisons or report.state == "INTERRUPTED":
         return report

@@ -66,8 +66,8 @@ def export(
         if oldest is None or unknown.date >= oldest
     ]
     past = past_of(root, session.cache, commits, settings, machine, environment)
-    for text in (*session.config.warnings, *(left.words for left in left_out(past.skipped))):
-        watcher.note(f"warning: {text}")
+    for left in left_out(past.skipped):
+        watcher.note(f"warning: {left.words}")
     if not past.names:
         named = "".join(f" {word} {name}" for word, name in (("on", machine), ("in", environment)) if name)
         later = "" if oldest is None else f", of commits from {_iso(oldest)} on"
@@ -76,6 +76,8 @@ def export(
     first = next(rows, None)
     if first is None:
         raise nothing_matches(session.selection(), f"searched in {root}", past.names)
+    for text in session.config.warnings:
+        watcher.note(f"warning: {text}")
     return itertools.chain([COLUMNS, first], rows)
 
 

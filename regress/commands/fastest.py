@@ -36,7 +36,7 @@ def fastest(request: Request, revision: str | None, environment: str | None = No
     if not operations:
         raise _none(recorded, side)
     cases = sum(len(standing.contenders) for operation in operations for standing in operation.standings)
-    warnings = [*session.config.warnings, *(left.words for left in left_out(loaded.skipped))]
+    warnings = [*session.warnings, *(left.words for left in left_out(loaded.skipped))]
     warnings += [f"{recorded.source.name}: {note}" for note in recorded.notes]
     return Report(
         command="fastest",

@@ -37,9 +37,10 @@ def merge(request: Request, folders: Sequence[Path], watcher: Watcher, into: Pat
 def _judged(session: Session, untold: Untold, folders: Sequence[Path], watcher: Watcher) -> Reported:
     """The merge into results_dir, with what is new by it. Where nobody knows the history's commits here, nothing is judged."""
     start = time.monotonic()
-    root, warnings = session.config.results_dir, list(session.config.warnings)
+    root = session.config.results_dir
     merging = Merging(root, folders)
     past, before = _past(session), untold.read()
+    warnings = list(session.config.warnings if past is None else session.warnings)
     was_killed = before is not None
     if past is not None and before is None:
         before = past[1]

@@ -41,6 +41,8 @@ def report(
     branch, ancestry = _branch(project, watcher, everything, recorded, since)
     if not branch.commits:
         raise _nothing(project, branch, recorded, since, everything.skipped)
+    for text in project.config.warnings:
+        watcher.note(f"warning: {text}")
     past = everything.of(branch.commits)
     entries = review(project, Side("head", branch.all[-1], branch.name), ancestry)
     known = explained_in(project), confirmed_in(project.cache)
@@ -53,14 +55,19 @@ def _branch(
     project: Project, watcher: Watcher, everything: Past, recorded: Collection[str], since: str | None
 ) -> tuple[Branch, Ancestry]:
     """The branch, and what descends from what; where the repository is not at hand by the dates that were recorded."""
+    branch: tuple[Branch, Ancestry]
     try:
-        return branch_of(project, recorded, since), project.repository
-    except NoRepository as error:
-        watcher.note(
-            f"warning: commits are ordered by date, without subjects and tags: {error.cause}; fix: {error.fix}"
+        branch, warnings = (
+            (branch_of(project, recorded, since), project.repository),
+            project.repository.missing_history(),
         )
+    except NoRepository as error:
         every = [Commit(unknown.commit_sha, "", "", unknown.date) for unknown in everything.unknown]
-        return by_date(every, since), Dated(every)
+        branch = by_date(every, since), Dated(every)
+        warnings = [f"commits are ordered by date, without subjects and tags: {error.cause}; fix: {error.fix}"]
+    for text in warnings:
+        watcher.note(f"warning: {text}")
+    return branch
 
 
 def _nothing(

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from regress.compare.evidence import Evidence
 from regress.model import METRICS, Conditions, Round, Settings
 from regress.stats.modes import Modes
+from regress.units import format_pair, format_time
 
 SKEWED, SKEW_TIMES = 0.03, 2.0
 """Ranks whose own work differs by less of a call are alike, and so are sides whose skews differ by less than this factor."""
@@ -138,12 +139,12 @@ def skewed(side: Evidence, metric: str) -> str:
     skew = _skew(side, metric)
     if skew is None or skew.share < SKEWED:
         return ""
-    return f"skew {skew.seconds * 1e6:.3g} us a call: rank {skew.rank} works longest"
+    return f"skew {format_time(skew.seconds)} a call: rank {skew.rank} works longest"
 
 
 def skew_changes(base: Evidence, head: Evidence, metric: str) -> list[str]:
-    """That one rank of several is late on one side and not on the other: "skew 0.2 -> 52 us a call: rank 1 works longest". The
-    metric is the time of a call."""
+    """That one rank of several is late on one side and not on the other: "skew 1.20 us -> 52.0 us a call: rank 1 works
+    longest". The metric is the time of a call."""
     one, other = _skew(base, metric), _skew(head, metric)
     if one is None or other is None or max(one.share, other.share) < SKEWED:
         return []
@@ -151,7 +152,8 @@ def skew_changes(base: Evidence, head: Evidence, metric: str) -> list[str]:
         return []
     grown = other.seconds > one.seconds
     who = f"rank {other.rank} works longest" if grown else f"rank {one.rank} worked longest"
-    return [f"skew {one.seconds * 1e6:.3g} -> {other.seconds * 1e6:.3g} us a call: {who}"]
+    before, after = format_pair(one.seconds, other.seconds, "s")
+    return [f"skew {before} -> {after} a call: {who}"]
 
 
 class _Skew(NamedTuple):

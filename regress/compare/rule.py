@@ -29,6 +29,7 @@ from regress.model import (
     declared_words,
 )
 from regress.stats.summary import summarize
+from regress.units import format_value
 
 
 def better_of(name: str, benchmark: Benchmark | None, settings: Settings) -> Better | None:
@@ -109,7 +110,8 @@ class Rule:
         what = "large, but not significant" if large else f"significant, but {beyond}" if significant else beyond
         if significant and large:
             limit = self.floor if told_apart else self.resolution
-            what = f"difference under {'the floor' if told_apart else 'two steps of the clock'}, {_amount(limit, self.unit)}"
+            under = "the floor" if told_apart else "two steps of the clock"
+            what = f"difference under {under}, {format_value(limit, self.unit)}"
         return Verdict.UNDECIDED, f"{what} (spread {_percent(spread)})"
 
     def decide_without_ratio(
@@ -140,7 +142,7 @@ class Rule:
 
     @property
     def under_floor(self) -> str:
-        return f"difference under the floor of {_amount(self.floor, self.unit)}"
+        return f"difference under the floor of {format_value(self.floor, self.unit)}"
 
 
 def _threshold_by_name(case: Case, metric: Metric, settings: Settings) -> float | None:
@@ -193,11 +195,3 @@ def _difference(ratio: float, level: float) -> float:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.2g} %" if share < 1 else f"{100 * share:.0f} %"
-
-
-def _amount(value: float, unit: str) -> str:
-    if unit == "s":
-        return f"{value * 1e6:.3g} us"
-    if unit == "B":
-        return f"{value / 1024:.3g} KiB"
-    return f"{value:.3g} {unit}"

@@ -23,6 +23,7 @@ from regress.config.finding import find
 from regress.config.places import (
     acks_file,
     cache_dir,
+    cache_in_tree,
     clone_dir,
     effective,
     environments_dir,
@@ -37,6 +38,7 @@ __all__ = [
     "Config",
     "acks_file",
     "cache_dir",
+    "cache_in_tree",
     "clone_dir",
     "effective",
     "environment",

@@ -20,6 +20,30 @@ ASV_KEYS = (
     "show_commit_url",
     "regressions_thresholds",
 )
+OTHER_ASV_KEYS = (
+    "version",
+    "project_url",
+    "pythons",
+    "matrix",
+    "exclude",
+    "include",
+    "env_dir",
+    "hash_length",
+    "environment_type",
+    "install_timeout",
+    "dvcs",
+    "regressions_first_commits",
+    "plugins",
+    "conda_channels",
+    "conda_environment_file",
+    "build_cache_size",
+    "wheel_cache_size",
+    "build_command",
+    "install_command",
+    "uninstall_command",
+    "launch_method",
+)
+"""The keys that asv reads beside those."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +53,8 @@ class Config:
     path: Path
     root: Path
     """Folder of the file; relative paths in it start here."""
+    start: Path
+    """Folder that the command was started in; a relative $REGRESS_CACHE_DIR starts here."""
     repo: Path | None
     """The local repository; None if the project is cloned from its address."""
     address: str

@@ -68,7 +68,8 @@ def _two(paths: list[Path]) -> ConfigError:
     return ConfigError("there are two configurations", why=why, fix=f"name one: {quoted('--config', paths[0])}")
 
 
-def parse(path: Path) -> dict[str, Any]:
+def parse(path: Path) -> tuple[dict[str, Any], list[str]]:
+    """What the file holds, and warnings of what its text says in vain."""
     try:
         text = read_bytes(path).decode()
     except (OSError, UnicodeDecodeError) as error:
@@ -83,7 +84,37 @@ def parse(path: Path) -> dict[str, Any]:
         if not _is_text(key) or not _is_text(value):
             why = "it has a NUL or half a character in it, which no file name, no pattern and no command has"
             raise ConfigError(f'"{key}" in {path} is {shown(value)}', why=why, fix=f"correct {shown(key)}")
-    return data
+    return data, [_repeated(path.name, key, lines) for key, lines in repeated_keys(text)]
+
+
+def _repeated(file: str, key: str, lines: list[int]) -> str:
+    where = f"lines {', '.join(map(str, lines[:-1]))} and {lines[-1]}" if len(set(lines)) > 1 else f"line {lines[0]}"
+    return f'{file} has "{key}" {len(lines)} times, in {where}, and only the last one counts; fix: remove the others'
+
+
+_JSON5 = re.compile(
+    r"""//[^\n]* | /\*.*?\*/ | (?P<word> "(?:\\.|[^"\\])*" | '(?:\\.|[^'\\])*' | [^\s{}\[\],:"'/]+ ) | (?P<mark> [{}\[\]:] )""",
+    re.DOTALL | re.VERBOSE,
+)
+"""A comment, a word or a mark of JSON5."""
+
+
+def repeated_keys(text: str) -> list[tuple[str, list[int]]]:
+    """The keys that one object of this JSON5 has more than once, each with its lines."""
+    places: dict[tuple[int, str], list[int]] = {}
+    holders, word, start = [0], "", 0
+    for part in _JSON5.finditer(text):
+        if part["word"]:
+            word, start = part["word"], part.start()
+            word = word[1:-1] if word[0] in "\"'" else word
+        elif part["mark"] in ("{", "["):
+            holders.append(part.start())  # where an object begins tells it from all others
+        elif part["mark"] in ("}", "]"):
+            holders.pop()
+        elif part["mark"]:
+            places.setdefault((holders[-1], word), []).append(start)
+    repeated = ((key, starts) for (_, key), starts in places.items() if len(starts) > 1)
+    return [(key, [text.count("\n", 0, start) + 1 for start in starts]) for key, starts in repeated]
 
 
 def _is_text(value: Any) -> bool:

@@ -39,17 +39,27 @@ def _cache_base(config: Config) -> tuple[Path, str]:
     if config.settings.cache_dir:
         source = config.sources.get("cache_dir", "default")
         return (config.root / _expanded(config.settings.cache_dir, '"cache_dir"')).resolve(), source
-    return _usual_cache()
+    return _usual_cache(config.start)
+
+
+def cache_in_tree(config: Config) -> tuple[str, Path, str]:
+    """Of a cache in the repository's working tree: its folder from the top, the folder above all caches, and who chose that;
+    empty strings where it is elsewhere."""
+    folder, source = _cache_base(config)
+    top = git_top(config.repo) if config.repo is not None else None
+    inside = top is not None and folder.is_relative_to(top) and not folder.is_relative_to(git_dir(top))
+    return (folder.relative_to(top).as_posix(), folder, source) if top is not None and inside else ("", folder, "")
 
 
 def usual_cache() -> Path:
     """The folder above all caches, unless a configuration names another one."""
-    return _usual_cache()[0]
+    return _usual_cache(Path.cwd())[0]
 
 
-def _usual_cache() -> tuple[Path, str]:
+def _usual_cache(start: Path) -> tuple[Path, str]:
     if os.environ.get("REGRESS_CACHE_DIR"):
-        return _expanded(os.environ["REGRESS_CACHE_DIR"], "$REGRESS_CACHE_DIR").resolve(), "$REGRESS_CACHE_DIR"
+        given = _expanded(os.environ["REGRESS_CACHE_DIR"], "$REGRESS_CACHE_DIR")
+        return (start / given).resolve(), "$REGRESS_CACHE_DIR"
     shared = Path(os.environ.get("XDG_CACHE_HOME", ""))
     if shared.is_absolute():  # a relative one is invalid and to be ignored, says the XDG specification
         return (shared / "regress").resolve(), "$XDG_CACHE_HOME"

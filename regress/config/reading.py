@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from regress.config.configuration import ASV_KEYS, Config
+from regress.config.configuration import ASV_KEYS, OTHER_ASV_KEYS, Config
 from regress.config.finding import locate, parse
 from regress.config.places import check_places
 from regress.config.repository import repository
@@ -16,7 +16,10 @@ from regress.config.settings import settings_with
 from regress.config.values import check_patterns, is_number, shown
 from regress.errors import ConfigError
 from regress.model import Settings
-from regress.text.wording import reason
+from regress.text.wording import nearest, reason
+
+ALIKE = 0.8
+"""From here on a key may be another one, misspelt."""
 
 
 def load(path: Path | None, start: Path) -> Config:
@@ -26,7 +29,7 @@ def load(path: Path | None, start: Path) -> Config:
     """
     file = locate(path, start.resolve())
     try:
-        return _read(file, parse(file))
+        return _read(file, start.resolve(), *parse(file))
     except OSError as error:  # a name of 500 letters, a loop of links
         why = reason(error)
         raise ConfigError(
@@ -34,17 +37,18 @@ def load(path: Path | None, start: Path) -> Config:
         ) from error
 
 
-def _read(file: Path, data: dict[str, Any]) -> Config:
-    warnings = _check_version(file, data)
+def _read(file: Path, start: Path, data: dict[str, Any], doubts: list[str]) -> Config:
+    doubts = [*doubts, *_check_version(file, data), *_misspelt(file.name, data)]
     ours = data.pop("regress", {})
     if not isinstance(ours, dict):
         raise ConfigError(f'"regress" in {file} is {shown(ours)}', why="expected an object", fix='write "regress": {…}')
     read = _Reader(file, data)
-    repo, address, doubts = repository(file, read.text("repo", ""))
+    repo, address, taken = repository(file, read.required("repo"))
     thresholds = read.thresholds()
     config = Config(
         path=file,
         root=file.parent,
+        start=start,
         repo=repo,
         address=address,
         repo_subdir=read.text("repo_subdir", ""),
@@ -59,7 +63,7 @@ def _read(file: Path, data: dict[str, Any]) -> Config:
         settings=_with_asvs(thresholds, settings_with(Settings(), ours, file.name)),
         asv=data,
         sources=_sources(file.name, ours, data),
-        warnings=(*warnings, *doubts),
+        warnings=(*doubts, *taken),
     )
     check_places(config)
     return config
@@ -101,6 +105,18 @@ def _check_version(path: Path, data: dict[str, Any]) -> list[str]:
     return []
 
 
+def _misspelt(name: str, data: Mapping[str, Any]) -> list[str]:
+    """Warnings of keys that are spelt almost like one that is missing. Any other key may be that of a plugin of asv's."""
+    known = {*ASV_KEYS, *OTHER_ASV_KEYS, "regress"}
+    missing = sorted(known - data.keys())
+    near = {key: nearest(key.lower(), missing, alike=ALIKE) for key in data if key not in known}
+    return [
+        f'{name} has "{key}", which neither asv nor regress reads; fix: write "{likely[0]}"'
+        for key, likely in near.items()
+        if likely
+    ]
+
+
 class _Reader:
     """asv's keys of one file, each checked for the type that asv expects but does not check."""
 
@@ -118,6 +134,14 @@ class _Reader:
             return default
         if not isinstance(value, str):
             raise self.error(name, value, "a string")
+        return value
+
+    def required(self, name: str) -> str:
+        value = self.text(name, "")
+        if not value:
+            meant = next((key for key in self.data if key != name and nearest(key.lower(), [name], alike=ALIKE)), "")
+            fix = f'write "{name}" for "{meant}"' if meant else f'add "{name}": "." (relative to the file)'
+            raise ConfigError(f'{self.path} has no "{name}"', why="asv needs it too", fix=fix)
         return value
 
     def folder(self, name: str, default: str) -> Path:

@@ -5,20 +5,17 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from regress.errors import ConfigError, without_password
+from regress.errors import without_password
 
 _ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+://|[^/\\:]{2,}:(?!:)")
 """With a scheme, or in ssh's form host:path. An existing folder of that form is a folder."""
 
 
 def repository(file: Path, value: str) -> tuple[Path | None, str, list[str]]:
-    """The local repository that `value` ("repo" of the file) means, or else the address; and doubts about it. Raises
-    ConfigError.
+    """The local repository that `value` ("repo" of the file) means, or else the address; and doubts about it.
 
     The address of the repository that contains the file, or of its upstream, means that repository.
     """
-    if not value:
-        raise ConfigError(f'{file} has no "repo"', why="asv needs it too", fix='add "repo": "." (relative to the file)')
     path = (file.parent / value).resolve()
     if path.is_dir():
         return path, "", []

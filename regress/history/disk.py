@@ -180,6 +180,6 @@ def _held(folder: Path, holder: str, timeout_s: float) -> StoreError:
     who = f"process {pid} on {host}" if pid else "another process"
     return StoreError(
         f"{folder} is being written by {who}",
-        why=f"it has held the lock for more than {timeout_s:.3g} s",
+        why=f"it has held the lock for more than {timeout_s:g} s",
         fix=f"wait until it has ended, or end it: kill {pid}" if pid else "wait until it has ended",
     )

@@ -10,7 +10,7 @@ from regress.report.failures import case_lines
 from regress.text.style import Style, paint, visible
 from regress.text.table import Row, align, table, titles
 from regress.text.wording import more_with_v, plural
-from regress.units import format_bytes, format_change, format_number, format_percent, format_rate, format_time
+from regress.units import format_bytes, format_change, format_percent, format_rate, format_time, format_value
 
 _FEW = 8
 """Operators and kernels that are shown without -v."""
@@ -276,7 +276,7 @@ def _time(seconds: float) -> str:
 
 def _count(number: float) -> str:
     """A mean number a call: "2", "0.333"."""
-    return str(round(number)) if abs(number - round(number)) < 1e-9 else format_number(number)
+    return format_value(round(number, 9), "count")
 
 
 def _times(number: float, noun: str) -> str:

@@ -22,6 +22,7 @@ from regress.units import (
     format_percent,
     format_sum,
     format_time,
+    format_value,
 )
 
 KERNELS = ("kernel", "before", "after", "difference", "launches", "what", "matched by", "operator")
@@ -196,7 +197,7 @@ def _row(kernel: KernelDiff) -> Row:
 
 
 def count(number: float) -> str:
-    return str(round(number)) if number == round(number) else format_number(number)
+    return format_value(number, "count")
 
 
 def _configurations(explanation: Explanation) -> Iterator[str]:

@@ -5,18 +5,22 @@ from __future__ import annotations
 import re
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from regress.errors import NothingMeasured
 from regress.files import scratch
 from regress.measure.wire import SCRIPT, CaseRecorded, Record, Task
 from regress.model import Benchmark, Case, Failure
 from regress.run import needs, plan, questions
 from regress.run.environments import Prepared
 from regress.run.job import Job
+from regress.text.wording import quoted
 
+WITHOUT_TORCH = 90
+HAS_TORCH = f"import importlib.util, sys; sys.exit({WITHOUT_TORCH} * (importlib.util.find_spec('torch') is None))"
 CALLS = 20
 STDERR = 2
 
@@ -35,6 +39,23 @@ class Profiled:
     """Of the process, and those of a round: `bytes`, `flops`, `precision`, `loaded`."""
     flags: tuple[str, ...] = ()
     failure: Failure | None = None
+
+
+def require_profiler(sides: Iterable[Prepared], device: str) -> None:
+    """Raise NothingMeasured where a side has no torch, whose profiler is used on every device but the scripted one. To ask
+    costs no import of torch."""
+    for side in sides if device != "fake" else ():
+        asked = [side.python, "-c", HAS_TORCH]
+        if (
+            subprocess.run(asked, env=side.variables, cwd=side.tree, capture_output=True, check=False).returncode
+            != WITHOUT_TORCH
+        ):
+            continue  # whatever else is wrong is told by who measures
+        raise NothingMeasured(
+            f"no profile can be taken on {side.side.name} {side.side.label}",
+            why=f"{side.python} has no torch, whose profiler is used",
+            fix=quoted(side.python, "-m", "pip", "install", "torch"),
+        )
 
 
 def profiled(

@@ -244,7 +244,7 @@ def _run(
             failure = replace(wrong, detail=said) if wrong is not None else None
         return ProgramRun(document, failure, time.monotonic() - began_s, started_at, process.pid)
     except subprocess.TimeoutExpired:
-        late = Failure("timeout", f"took longer than {limit_s:.3g} s", detail=_tail(log))
+        late = Failure("timeout", f"took longer than {limit_s:g} s", detail=_tail(log))
         return ProgramRun(None, late, time.monotonic() - began_s, started_at)
     except OSError as error:
         return ProgramRun(None, Failure("error", _not_started(command[0], side, folder, error)))

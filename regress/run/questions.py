@@ -121,6 +121,6 @@ def _answer(
             return server.receive(deadline.within(limit_s))
     except TimedOut:
         deadline.check()
-        return Broken(Failure("timeout", f"took longer than {limit_s:.3g} s"))
+        return Broken(Failure("timeout", f"took longer than {limit_s:g} s"))
     except Died as died:
         return Broken(died.failure)

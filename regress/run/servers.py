@@ -78,7 +78,7 @@ class TimedOut(Exception):
     def __init__(self, seconds: float, where: str = "", stacks: str = "") -> None:
         self.seconds, self.importing = seconds, ""
         self.where, self.stacks = where, stacks
-        super().__init__(f"no answer within {seconds:.3g} s")
+        super().__init__(f"no answer within {seconds:g} s")
 
 
 class Handle(Interface):

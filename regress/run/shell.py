@@ -40,7 +40,7 @@ def shell(
     try:
         code = ended(process, timeout_s)
     except subprocess.TimeoutExpired:
-        return f"timed out after {timeout_s:.3g} s"
+        return f"timed out after {timeout_s:g} s"
     return f"ended by signal {-code}" if code < 0 else f"exit code {code}" if code else ""
 
 

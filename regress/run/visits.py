@@ -133,7 +133,7 @@ class Visits:
             self.deadline.check()
             if current < len(tasks):
                 where = f": {error.where}" if error.where else ""
-                late = f"took longer than {tasks[current].timeout_s:.3g} s{where}"
+                late = f"took longer than {tasks[current].timeout_s:g} s{where}"
                 yield tasks[current], plan.unanswered(tasks[current], Failure("timeout", late, detail=error.stacks))
         except Died as died:
             if current < len(tasks):

@@ -90,11 +90,13 @@ class Session(Project):
             files = frozenset(changed).union(*(self.repository.contents(sha) for sha in commits))
         own_suites = {side.side.name: self._own_suite(side) for side in sides} if self.request.own_suite else {}
         if not own_suites and not suite.is_dir():
+            default = self.config.sources["benchmark_dir"] == "default"
             raise NothingMeasured(
                 f"there is no folder {suite}",
-                why='"benchmark_dir" of asv.conf.json names it',
-                fix="regress init",
-            )
+                why=f'asv.conf.json has no "benchmark_dir", so it is {suite.name}' if default
+                else '"benchmark_dir" of asv.conf.json names it',
+                fix='set "benchmark_dir" to the folder of the suite, or write one: regress init',
+            )  # fmt: skip
         return Job(
             sides=sides,
             suite=suite,

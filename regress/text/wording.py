@@ -43,9 +43,9 @@ def reason(error: OSError) -> str:
 # -- what may have been meant --------------------------------------------------------------------------------------------
 
 
-def nearest(word: str, known: Iterable[str], most: int = 1) -> list[str]:
-    """The words that are spelt like this one, the nearest first; empty if none is."""
-    return difflib.get_close_matches(word, list(known), most)
+def nearest(word: str, known: Iterable[str], most: int = 1, alike: float = 0.6) -> list[str]:
+    """The words that are spelt like this one, the nearest first; empty if none is. Those that are equal are `alike` 1.0."""
+    return difflib.get_close_matches(word, list(known), most, alike)
 
 
 def correction(word: str, known: Iterable[str], otherwise: str) -> str:

@@ -13,7 +13,7 @@ from regress.model import Cause, Confidence, Explanation, KernelDiff, KernelUse
 from regress.text.wording import first_of
 from regress.traces.change import OrientedChange
 from regress.traces.names import fills, is_simple, on_tensor_cores, precision, short
-from regress.units import format_bytes, format_change, format_number, format_time
+from regress.units import format_bytes, format_change, format_time, format_value
 
 SMALL_COPY_BYTES = 4096
 """A copy to the host that is there for its value, not for its data."""
@@ -318,7 +318,7 @@ def _times(number: float) -> str:
 
 
 def _number(value: float) -> str:
-    return format_number(value) if value != round(value) else str(round(value))
+    return format_value(value, "count")
 
 
 def _sure(share: float) -> Confidence:

@@ -114,6 +114,47 @@ def test_wrong_usage_is_2_in_words(tmp_path: Path, arguments: list[str], what: s
     assert last == f"fix:   {fix}"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (["ack", "", "--reason", "r"], "CASE"),
+        (["ack", "x", "--reason", " "], "--reason"),
+        (["bisect", "x", "", "HEAD"], "GOOD"),
+        (["build", "HEAD", ""], "REV..."),
+        (["check", "-b", "x", "-b", ""], "-b / --bench"),
+        (["demo", ""], "DIRECTORY"),
+        (["export", "--csv", ""], "--csv"),
+        (["import", "nvbench", "x.json", "--commit="], "--commit"),
+        (["once", "x", ""], "REV"),
+        (["run", "--machine="], "--machine"),
+    ],
+)
+def test_an_empty_word_is_refused_by_every_command(tmp_path: Path, arguments: list[str], name: str) -> None:
+    result = regress(tmp_path, *arguments)
+    assert (result.code, result.out) == (2, "")
+    what = f"error: {name} is empty, as a shell variable is that is not set"
+    assert result.err.splitlines() == [what, f"fix:   regress {arguments[0]} --help"]
+
+
+def test_an_error_is_told_with_the_warnings_of_the_configuration(project: Callable[..., Project]) -> None:
+    p = filled(project)
+    configuration = p.root / "asv.conf.json"
+    configuration.write_text(configuration.read_text().replace('"regress"', '"regres"'))
+    for command in (["list", "-b", "nothing"], ["report"]):
+        result = p.regress(*command)
+        assert result.code == 5
+        assert [line for line in result.err.splitlines() if not line.startswith("why:")][:2] == [
+            'warning: asv.conf.json has "regres", which neither asv nor regress reads; fix: write "regress"',
+            "error: no benchmark matches 'nothing'" if command[0] == "list" else "error: there is nothing to report",
+        ]
+
+
+def test_empty_words_that_say_something_are_taken(tmp_path: Path) -> None:
+    (tmp_path / "print_words.py").write_text("import sys; sys.exit(f'words: {sys.argv[1:]}')")
+    assert "words: ['']" in regress(tmp_path, "profile", "print_words.py", "--", "").err
+    assert "asv.conf.json" in regress(tmp_path, "sweep", "--notify-command", "").err.splitlines()[0]
+
+
 def test_a_file_that_cannot_be_written_is_told_before_anything_is_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,6 +163,9 @@ def test_a_file_that_cannot_be_written_is_told_before_anything_is_measured(
     ]
     assert len(files) >= 4
     assert all(isinstance(file.type, Target) for file in files)
+    (tmp_path / "file").touch()
+    with pytest.raises(click.BadParameter, match="file is not a folder"):
+        Target().convert(str(tmp_path / "file" / "x"), None, None)
     monkeypatch.setattr("regress.cli.options.os.access", lambda *_: False)
     with pytest.raises(click.BadParameter, match="is write-protected"):
         Target().convert(str(tmp_path / "x"), None, None)

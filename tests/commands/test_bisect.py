@@ -320,14 +320,20 @@ def test_ends_that_are_none(project: Callable[..., Project]) -> None:
     merged(p, [50e-6, 51e-6])
     repository = open_repository(p.root)
     main, side, first = (repository.resolve(word) for word in ("main", "side", "main~5"))
-    with pytest.raises(RevisionError, match="does not come after") as swapped:
-        line_between(repository, main, first)
-    assert swapped.value.fix == f"regress bisect CASE {first.short} {main.short}"
+    swapped = p.regress("bisect", CASE, "main", "main~5", "--metric", "gpu_time")
+    assert (swapped.code, swapped.err.splitlines()) == (
+        2,
+        [
+            f"error: cannot bisect {CASE}: BAD, {first.short}, does not come after GOOD, {main.short}",
+            "why:   GOOD is to be the older one; an improvement is found in that order too",
+            f"fix:   regress bisect {CASE} --metric gpu_time {first.short} {main.short}",
+        ],
+    )
     apart = repository.resolve("main~4")
     with pytest.raises(RevisionError, match="does not come after") as branches:
         line_between(repository, side, apart)
     assert "two branches" in branches.value.why or "other way round" in branches.value.why
-    with pytest.raises(RevisionError, match="one commit"):
+    with pytest.raises(RevisionError, match="cannot bisect CASE"):
         line_between(repository, main, main)
 
 

@@ -125,6 +125,20 @@ def test_a_base_that_came_after_the_head_is_told(checked: tuple[Project, dict[st
     assert not any("newer" in warning for warning in compared(p, "HEAD~1", "HEAD").warnings)
 
 
+@pytest.mark.parametrize("command", [["compare", "HEAD~1", "HEAD"], ["report"], ["ack", "--list"]])
+def test_what_reads_the_history_tells_of_a_shallow_clone(
+    checked: tuple[Project, dict[str, Any]], command: list[str]
+) -> None:
+    p, _ = checked
+    (p.root / ".git" / "shallow").write_text(p.git("rev-parse", "HEAD~1") + "\n")
+    result = p.regress(*command)
+    assert result.code == (1 if command[0] == "compare" else 0)
+    what = (
+        "warning: this is a shallow clone: what precedes its first commit is missing from the history; fix: git fetch"
+    )
+    assert what in result.out + result.err
+
+
 def test_a_name_that_matches_nothing_is_told_with_the_nearest(checked: tuple[Project, dict[str, Any]]) -> None:
     error = refused(checked[0], "HEAD~1", "HEAD", None, "cudatime_wrok")
     assert error.what == "no benchmark matches 'cudatime_wrok'"

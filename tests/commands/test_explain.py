@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import venv
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -145,6 +146,19 @@ def test_of_several_cases_the_one_that_changed_most(project: Make) -> None:
     p = planted(project)
     result = p.regress("explain", "adds|replaces|same", "HEAD~1", "-q")
     assert result.out.startswith("b.cudatime_replaces is ")
+
+
+def test_without_a_profiler_nothing_is_measured(project: Make, tmp_path: Path) -> None:
+    venv.create(tmp_path / "bare", with_pip=False)
+    python = tmp_path / "bare" / "bin" / "python"
+    p = planted(project, device="cpu", environments={"bare": {"python": str(python)}})
+    result = p.regress("explain", "b.cudatime_adds", "HEAD~2", "HEAD", "--head-env", "bare")
+    assert (result.code, result.out) == (5, "")
+    assert result.err.splitlines() == [
+        f"error: no profile can be taken on head {p.git('rev-parse', '--short=8', 'HEAD')}",
+        f"why:   {python} has no torch, whose profiler is used",
+        f"fix:   {python} -m pip install torch",
+    ]
 
 
 def test_a_check_explains_what_makes_it_fail(project: Make) -> None:

@@ -161,6 +161,22 @@ def test_config_says_what_counts_and_where_it_came_from(project: Callable[..., P
     assert values["cache_dir"][1] == "$REGRESS_CACHE_DIR"
 
 
+def test_a_cache_that_git_would_take_is_told_of(
+    project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    p = project()
+    monkeypatch.setenv("REGRESS_CACHE_DIR", "cache")
+    warning = (
+        f"the cache is in the working tree, where git does not ignore it: {p.root / 'cache'} ($REGRESS_CACHE_DIR); "
+        "fix: name a folder outside, or add /cache/ to .gitignore"
+    )
+    assert document(p.regress("config", "--format", "json"))["warnings"] == [warning]
+    check = checks(p.regress("doctor", "--format", "json"))["configuration"]
+    assert (check["state"], "; fix: ".join((check["found"], check["fix"]))) == ("warn", warning)
+    p.write({".gitignore": "/cache/\n"})
+    assert document(p.regress("config", "--format", "json"))["warnings"] == []
+
+
 def test_config_as_text_is_one_line_a_setting(project: Callable[..., Project]) -> None:
     p = project()
     lines = p.regress("config", "--memory-threshold", "0.2").out.splitlines()
@@ -292,9 +308,11 @@ def test_doctor_outside_a_repository(project: Callable[..., Project], tmp_path: 
     nowhere.mkdir()
     result = regress(nowhere, "doctor", "--format", "json")
     by_name = checks(result)
-    assert (result.code, by_name["configuration"]["state"]) == (5, "fail")
-    assert f"there is no asv.conf.json in {nowhere}" in by_name["configuration"]["found"]
-    assert by_name["Python"]["state"] == "ok", "what does not need one is looked at all the same"
+    assert (result.code, by_name["project"]["state"]) == (0, "warn"), "the machine is fit"
+    assert by_name["project"]["found"] == f"none in {nowhere} or above, so only the machine was checked"
+    assert "regress init" in by_name["project"]["fix"]
+    assert by_name["Python"]["state"] == by_name["cache"]["state"] == "ok", "what needs no project is looked at"
+    assert "results" not in by_name
 
     p = project()
     shutil.rmtree(p.root / ".git")

@@ -362,6 +362,7 @@ def test_a_suite_that_is_not_there_is_5(project: Callable[..., Project]) -> None
     result = p.regress("run")
     assert (result.code, result.out) == (5, "")
     assert f"there is no folder {p.root / 'benchmarks'}" in result.err
+    assert 'why:   asv.conf.json has no "benchmark_dir", so it is benchmarks' in result.err
 
 
 def test_another_revision_is_measured_while_the_tree_stays_as_it_is(project: Callable[..., Project]) -> None:

@@ -526,6 +526,17 @@ def test_ctrl_c_keeps_what_is_measured_and_the_next_sweep_goes_on(
     assert rounds_of(p) == {sha: Counter(dict.fromkeys(CASES, 2)) for sha in shas}
 
 
+def test_ctrl_c_before_there_is_a_round_claims_nothing(project: Callable[..., Project], tmp_path: Path) -> None:
+    p, _ = filled(project, [50e-6] * 2)
+    mark = tmp_path / "mark"
+    waits = f"import pathlib, time\ndef setup():\n    pathlib.Path({str(mark)!r}).touch()\n    time.sleep(600)\n"
+    (p.root / "benchmarks" / "b.py").write_text(SUITE + waits)
+    result = interrupted(start(p.root, "sweep", "ALL"), mark)
+    assert (result.code, (p.root / "history").exists()) == (130, False)
+    assert "INTERRUPTED  nothing was measured of 2 commits, and nothing is saved" in result.out
+    assert re.sub(r" +", " ", result.out).splitlines()[-1] == "go on regress sweep ALL"
+
+
 @pytest.mark.slow
 def test_a_killed_sweep_loses_nothing_and_measures_nothing_twice(project: Callable[..., Project]) -> None:
     """Killed 16 times, of as many histories as that takes; a round that is on disk stays there as it is.

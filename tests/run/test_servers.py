@@ -102,3 +102,7 @@ def test_what_a_benchmark_writes_into_the_pipe_costs_itself(project: Callable[..
     assert (result.code, "internal error" in result.err) == (3, False), result.err
     assert "b.cudatime_a" in result.out
     assert "wrote into the harness's pipe" in result.out or "ended without a result" in result.out, result.out
+
+
+def test_a_long_time_limit_is_told_in_digits() -> None:
+    assert str(TimedOut(3600.0)) == "no answer within 3600 s"

@@ -56,13 +56,13 @@ def bisect(
     session = Session(request)
     sides = session.revision_side("base", good, "", environment), session.revision_side("head", bad, "", environment)
     commits = [side.commit for side in sides]
-    line = line_between(session.repository, commits[0], commits[1], session.own_paths)
+    run = _Bisect(session, watcher, metric, environment, start + budget_s, restart)
+    line = line_between(session.repository, commits[0], commits[1], session.own_paths, [words, *run.options])
     if not line:
         why = "the commits between them touch only results and reports"
         raise NothingMeasured(
             f"{commits[0].short} and {commits[1].short} have the same code", why=why, fix="name others"
         )
-    run = _Bisect(session, watcher, metric, environment, start + budget_s, restart)
     run.result = Bisection(Case(words), commits[0], line[-1], len(line))
     try:
         run.choose_case(words, commits[0], line[-1])
@@ -92,7 +92,7 @@ def bisect(
         warnings=tuple(run.meter.warnings),
         suggestions=tuple(_suggestions(result, code, [str(result.case), good, bad], options, run.again, over=over)),
         options=tuple(options),
-        recorded=str(run.meter.root),
+        recorded=run.meter.recorded,
         duration_s=time.monotonic() - start,
     )
 

@@ -36,7 +36,8 @@ class Meter:
         """The environment's name in the history."""
         self.warnings: list[str] = list(session.config.warnings)
         self.settings = session.config.settings
-        self.root = session.cache / "history"
+        self.recorded = ""
+        """Where the rounds are kept; empty while there is none."""
 
     def prepare(self, commit: Commit, name: str) -> tuple[Prepared, float]:
         """The commit made ready, and the seconds that took. Raises BuildFailed for a head that does not build."""
@@ -54,10 +55,11 @@ class Meter:
         """
         session = self._session
         job = _of_case(self.job(base, head), self.case)
-        recorder = Recorder(session, self.root, (base, head))
+        recorder = Recorder(session, session.cache / "history", (base, head))
         with session.devices.held(self._watcher):
             measured = execute(job, recorder.take, PartOfPhase(self._watcher), steps)
         recorder.finish(measured)
+        self.recorded = self.recorded or recorder.recorded
         self.machine = recorder.machine
         self.recorded_as = recorder.named(base.side).environment
         if measured.rounds:

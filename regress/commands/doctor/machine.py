@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import platform
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from regress.config import find, usual_cache
 from regress.errors import Exit, RegressError
 from regress.measure.backend import DeviceError, choose
 from regress.measure.backend.base import Backend
@@ -31,20 +31,34 @@ FREE_BYTES = 2 << 30
 
 
 def doctor(request: Request, watcher: Watcher) -> Report:
-    """Look at Python, the device, the repository, the suite and the places where results go."""
+    """Look at Python, the device, the repository, the suite and the places where results go; outside a project at the machine
+    alone."""
     kind = "auto"
     with contextlib.suppress(RegressError):  # what is wrong is a check of its own
         kind = Session(request).config.settings.device
     checks = [_python(), *_device(kind)]
     try:
+        if request.config_file is None and find(request.start) is None:
+            where = f"none in {request.start} or above, so only the machine was checked"
+            fix = "regress init in a git repository, or, to see it work, regress demo d && cd d"
+            checks.append(Check("project", "warn", where, fix))
+            checks += _places(usual_cache(), None)
+            return _report(checks)
         session = Session(request)
         checks.append(Check("configuration", "ok", str(session.config.path)))
+        for warning in session.config.warnings:
+            what, _, fix = warning.partition("; fix: ")
+            checks.append(Check("configuration", "warn", what, fix))
         checks += _repository(session)
         if all(check.state != "fail" for check in checks):
             checks += _suite(session, watcher)
-        checks += _places(session)
+        checks += _places(session.cache, session.config.results_dir)
     except RegressError as error:
         checks.append(Check("configuration", "fail", error.cause, error.fix))
+    return _report(checks)
+
+
+def _report(checks: list[Check]) -> Report:
     failed = any(check.state == "fail" for check in checks)
     return Report(
         command="doctor",
@@ -195,17 +209,15 @@ def _suite(session: Session, watcher: Watcher) -> Iterator[Check]:
         yield Check("suite", "ok", f"{counted(len(suite.benchmarks), 'benchmark')}, {on_device} of them on the device")
 
 
-def _places(session: Session) -> Iterator[Check]:
-    places: dict[str, Callable[[], Path]] = {
-        "cache": lambda: session.cache,
-        "results": lambda: session.config.results_dir,
-        "temporary files": lambda: Path(tempfile.gettempdir()),
-    }
+def _places(cache: Path, results: Path | None) -> Iterator[Check]:
+    """Where we write: the cache, the results of a project, and files that nobody keeps."""
+    places = {"cache": cache, **({"results": results} if results is not None else {})}
+    places["temporary files"] = Path(tempfile.gettempdir())
     for name, variable in (("shared", "REGRESS_SHARED"), ("scratch", "REGRESS_SCRATCH")):
         if folder := os.environ.get(variable):  # we are on a node
-            places[name] = functools.partial(Path, folder)
+            places[name] = Path(folder)
     for name, place in places.items():
-        yield _place(name, place())
+        yield _place(name, place)
 
 
 def _place(name: str, folder: Path) -> Check:

@@ -60,7 +60,7 @@ class Sweep:
         self.warnings: list[str] = list(session.warnings)
         self.problems: list[SuiteProblem] = []
         self.machine: Machine = session.machine
-        self.device = ""
+        self.device = self.recorded = ""
         self.interrupted = False
         self.cases: list[Case] = []
         self.suite = Suite()
@@ -259,6 +259,7 @@ class Sweep:
         with session.devices.held(self._watcher):
             ready = execute(job, recorder.take, self._watcher, Missing(missing, self.rounds, self._end_s))
         recorder.finish(ready)
+        self.recorded = self.recorded or recorder.recorded
         require_values(ready)
         self.machine = recorder.machine
         self.device = self.device or device_line(next(iter(ready.facts.values()), {}), ready.rounds)

@@ -100,12 +100,12 @@ def report_of(
         anchors=tuple(anchors),
         bisected=bisected.bisections,
         notify=session.config.settings.notify_command if opened or run.failed or new_broken else "",
-        remark=_remark(run, events),
+        remark=_remark(run, events, interrupted=interrupted),
         cases=len(run.cases),
         problems=tuple(run.problems),
         warnings=tuple(dict.fromkeys(warnings)),
         suggestions=tuple(suggestions),
-        recorded=str(session.config.results_dir),
+        recorded=run.recorded,
         duration_s=time.monotonic() - start,
     )
 
@@ -174,12 +174,14 @@ def _next_of_broken(broken: Breakage) -> tuple[str, str]:
     return "check", quoted("regress", "check", *ends, "-b", case)
 
 
-def _remark(run: Sweep, events: Events) -> str:
+def _remark(run: Sweep, events: Events, *, interrupted: bool = False) -> str:
     """ "1 case stopped giving numbers, 1 new regression (3 of 5 commits measured, 1 begun); 4 regressions open"."""
+    if interrupted and not run.recorded:
+        return f"nothing was measured of {counted(run.planned, 'commit')}, and nothing is saved"
     begun = {commit.sha for commit in run.measured}.intersection(run.left)
     done = len(run.measured) - len(begun)
     measured = [f"{done} of {counted(run.planned, 'commit')} measured" if run.planned else "nothing left to measure"]
-    measured += [f"{len(begun)} begun"] if begun else []
+    measured += [f"{len(begun)} begun" + ", whose rounds are kept" * interrupted] if begun else []
     measured += [f"{len(run.failed)} failed"] if run.failed else []
     words, still = news(events), still_open(events)
     young, of, takes = _untold(events)

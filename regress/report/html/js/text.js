@@ -19,6 +19,13 @@
     ["mJ", 1e-3],
     ["uJ", 1e-6],
   ];
+  const prefixed = unit => [
+    [`T${unit}`, 1e12],
+    [`G${unit}`, 1e9],
+    [`M${unit}`, 1e6],
+    [`k${unit}`, 1e3],
+    [unit, 1],
+  ];
   const COUNTS = [["", 1]];
   const SCALES = {
     s: TIMES,
@@ -28,6 +35,9 @@
     byte: SIZES,
     bytes: SIZES,
     J: ENERGIES,
+    "B/s": prefixed("B/s"),
+    "FLOP/s": prefixed("FLOP/s"),
+    Hz: prefixed("Hz"),
     count: COUNTS,
     unit: COUNTS,
   };
@@ -38,6 +48,8 @@
     MONTH = 2629800,
     YEAR = 31557600;
   const MISSING = "-";
+  const GROUPED = 999999.5,
+    READ = 1e15;
 
   const exponent = value => {
     const [mantissa, power] = value.toExponential(2).split("e");
@@ -49,7 +61,8 @@
     if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
     if (value === 0) return "0";
     const size = Math.abs(value);
-    if (size < 1e-3 || size >= 1e6) return exponent(value);
+    if (size < 1e-3 || size >= READ) return exponent(value);
+    if (size >= GROUPED) return value.toFixed(0).replace(/\B(?=(\d{3})+$)/g, ",");
     const digits = Math.max(0, 2 - Math.floor(Math.log10(Number(size.toExponential(2)))));
     return value.toFixed(digits);
   };
@@ -63,7 +76,7 @@
   const scaled = (value, [name, factor]) => {
     if (value === null || value === undefined) return MISSING;
     const size = value / factor;
-    const whole = (name === "" || name === "B") && Number.isInteger(size) && Math.abs(size) < 1e15;
+    const whole = (name === "" || name === "B") && Number.isInteger(size) && Math.abs(size) < GROUPED;
     return `${whole ? size.toFixed(0) : number(size)} ${name}`.trimEnd();
   };
   const value = (amount, unit) => scaled(amount, scaleOf([amount ?? null], unit));
@@ -90,7 +103,7 @@
     const percent = 100 * (ratio - 1),
       size = Math.abs(percent),
       sign = percent < 0 ? "-" : "+";
-    const text = size < 99.95 ? sign + size.toFixed(1) : size < 1e6 ? sign + size.toFixed(0) : sign + exponent(size);
+    const text = sign + (size < 99.95 ? size.toFixed(1) : size < GROUPED ? size.toFixed(0) : number(size));
     return text === "+0.0" || text === "-0.0" ? "0.0" : text;
   };
   const change = ratio => {
