@@ -337,7 +337,7 @@ main()
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     return Result(done.returncode, done.stdout, done.stderr)

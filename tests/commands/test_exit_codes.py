@@ -664,12 +664,12 @@ def test_of_several_the_first_in_the_order_counts(project: Make) -> None:
 def test_being_told_to_end_is_an_interruption(project: Make) -> None:
     p = project()
     mark = p.root.parent / "mark"
-    p.commit({"benchmarks/b.py": f"import pathlib, time\npathlib.Path({str(mark)!r}).touch()\ntime.sleep(60)\n"})
+    p.commit({"benchmarks/b.py": f"import pathlib, time\npathlib.Path({str(mark)!r}).touch()\ntime.sleep(600)\n"})
     process = start(p.root, "list")
     while not mark.exists():
         assert process.poll() is None
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
+    process.communicate(timeout=120)
     assert process.returncode == 130
 
 
@@ -677,7 +677,7 @@ def test_a_lost_terminal_is_an_interruption(project: Make) -> None:
     """As when a connection breaks: nothing can be printed any more, and what was measured is kept."""
     p = project()
     mark = p.root.parent / "mark"
-    p.commit({"benchmarks/b.py": f"import pathlib, time\npathlib.Path({str(mark)!r}).touch()\ntime.sleep(60)\n"})
+    p.commit({"benchmarks/b.py": f"import pathlib, time\npathlib.Path({str(mark)!r}).touch()\ntime.sleep(600)\n"})
     terminal, end = os.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "regress", "list"],
@@ -692,7 +692,7 @@ def test_a_lost_terminal_is_an_interruption(project: Make) -> None:
     os.close(end)
     os.close(terminal)
     process.send_signal(signal.SIGHUP)
-    assert process.wait(timeout=60) == 130
+    assert process.wait(timeout=120) == 130
 
 
 @pytest.mark.slow

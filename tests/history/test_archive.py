@@ -241,7 +241,7 @@ def forked(work: Callable[[], object]) -> str:
 
     child = context.Process(target=tell)
     child.start()
-    child.join(60)
+    child.join(120)
     return str(receiver.recv())
 
 
@@ -293,7 +293,7 @@ def test_an_index_that_another_process_removes_while_it_is_opened_is_read_all_th
     connect = sqlite3.connect
 
     def beaten(*names: Any, **options: Any) -> sqlite3.Connection:
-        database = connect(*names, **options)
+        database: sqlite3.Connection = connect(*names, **options)
         path.unlink()
         return database
 

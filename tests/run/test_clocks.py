@@ -286,7 +286,7 @@ except KeyboardInterrupt:
     print([name for name, _ in nvml.calls])
 """
     done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
     )
     nvml = Nvml()
     clocks.restore_left(tmp_path, notes, nvml)

@@ -133,7 +133,7 @@ def cudatime_all(): device.kernel("ncclDevKernel_AllReduce", 50e-6)
 cudatime_pair.ranks, cudatime_all.ranks = 2, 4
 cudatime_pair.setup = lambda: os.environ["RANK"] == "0" and meet("pair", "single")
 {spare}.setup = lambda: meet("single", "pair")
-{spare}.timeout = cudatime_pair.timeout = 20
+{spare}.timeout = cudatime_pair.timeout = 120
 """
 """The pair and the spare one wait until the other one has come."""
 

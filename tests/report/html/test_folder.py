@@ -167,7 +167,7 @@ def test_a_report_that_was_killed_goes_on_from_there(
         target=write_folder, args=(replace(site, leaves=leaves), tmp_path / "report", QUIET)
     )
     child.start()
-    child.join(60)
+    child.join(120)
     assert child.exitcode == -signal.SIGKILL
     assert write_folder(site, tmp_path / "report", QUIET).made == 4
 
