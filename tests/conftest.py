@@ -139,12 +139,12 @@ def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
-def interrupted(process: subprocess.Popen[str], mark: Path) -> Result:
-    """What a process says that gets Ctrl-C once the file is there."""
+def interrupted(process: subprocess.Popen[str], mark: Path, number: signal.Signals = signal.SIGINT) -> Result:
+    """What a process says that gets Ctrl-C, or another signal, once the file is there."""
     while not mark.exists():
         assert process.poll() is None, process.communicate()[1]
         time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     out, err = process.communicate(timeout=LIMIT_S)
     return Result(process.returncode, out, err)
 

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import patch
@@ -665,12 +666,7 @@ def test_being_told_to_end_is_an_interruption(project: Make) -> None:
     p = project()
     mark = p.root.parent / "mark"
     p.commit({"benchmarks/b.py": f"import pathlib, time\npathlib.Path({str(mark)!r}).touch()\ntime.sleep(600)\n"})
-    process = start(p.root, "list")
-    while not mark.exists():
-        assert process.poll() is None
-    process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=120)
-    assert process.returncode == 130
+    assert interrupted(start(p.root, "list"), mark, signal.SIGTERM).code == 130
 
 
 def test_a_lost_terminal_is_an_interruption(project: Make) -> None:
@@ -689,6 +685,7 @@ def test_a_lost_terminal_is_an_interruption(project: Make) -> None:
     )
     while not mark.exists():
         assert process.poll() is None
+        time.sleep(0.02)
     os.close(end)
     os.close(terminal)
     process.send_signal(signal.SIGHUP)
