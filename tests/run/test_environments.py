@@ -357,6 +357,23 @@ def test_what_is_kept_has_a_limit(tmp_path: Path) -> None:
     assert [there(key) for key in "acd"] == [True, True, False], "it alone is more than the limit"
 
 
+def test_a_build_that_is_in_use_is_not_replaced_by_another(
+    bench: Callable[..., Bench], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of two runs at once whose configurations build one base in two ways."""
+    monkeypatch.setattr("regress.run.environments.builds._LOCK_TRIES", 2)
+    build, count = counting(tmp_path)
+    b = bench(build=[build, "touch first"])
+    used, again = b.prepare(), b.prepare()
+    b.settings(build=[build, "touch second"])
+    with pytest.raises(RegressError, match="cannot be built now") as raised:
+        b.prepare()
+    assert str(used.tree) in raised.value.why
+    assert ((used.tree / "first").exists(), count()) == (True, 1)
+    del used, again  # as when their processes end
+    assert [path.name for path in b.prepare().tree.glob("*d")] == ["second"]
+
+
 def test_what_a_build_is_given(bench: Callable[..., Bench], tmp_path: Path) -> None:
     seen = tmp_path / "seen"
     command = (
