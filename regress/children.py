@@ -102,5 +102,7 @@ def send_signal(process: subprocess.Popen[bytes], number: signal.Signals) -> Non
 def kill(process: subprocess.Popen[bytes]) -> None:
     """End a program and all that it has started."""
     send_signal(process, signal.SIGKILL)
-    with contextlib.suppress(ChildProcessError):
+    try:
         exit_code(process, math.inf)
+    except ChildProcessError:  # it has been waited for; if we were interrupted right then, Popen does not know it yet
+        process.poll()

@@ -25,6 +25,9 @@ from regress.measure.backend.cuda import visible_uuids
 settings.register_profile("suite", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")
 
+LIMIT_S = 120.0
+"""After which what a test waits for is taken to hang, on a busy machine too."""
+
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Torch's profiler never lets go of CUPTI, so what counts launches comes first in a process. What needs a device is skipped
@@ -86,7 +89,7 @@ def with_this_checkout() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
-def regress(folder: Path, *arguments: str, timeout_s: float = 120) -> Result:
+def regress(folder: Path, *arguments: str, timeout_s: float = LIMIT_S) -> Result:
     """Run the command line in a folder, as a user would."""
     done = subprocess.run(
         [sys.executable, "-m", "regress", *arguments],
@@ -98,6 +101,19 @@ def regress(folder: Path, *arguments: str, timeout_s: float = 120) -> Result:
         check=False,
     )
     return Result(done.returncode, done.stdout, done.stderr)
+
+
+def ended(pid: int) -> bool:
+    """Whether the process ends in time, as one does that was killed; init may not have collected it yet."""
+    until = time.monotonic() + LIMIT_S
+    while time.monotonic() < until:
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+        except (FileNotFoundError, ProcessLookupError):  # the second one where it goes while this is read
+            return True
+        time.sleep(0.02)
+    return False
 
 
 def inside(p: Project, *arguments: str) -> Result:
@@ -123,13 +139,13 @@ def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
-def interrupted(process: subprocess.Popen[str], mark: Path) -> Result:
-    """What a process says that gets Ctrl-C once the file is there."""
+def interrupted(process: subprocess.Popen[str], mark: Path, number: signal.Signals = signal.SIGINT) -> Result:
+    """What a process says that gets Ctrl-C, or another signal, once the file is there."""
     while not mark.exists():
         assert process.poll() is None, process.communicate()[1]
         time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=LIMIT_S)
     return Result(process.returncode, out, err)
 
 

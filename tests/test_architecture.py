@@ -73,7 +73,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "traces",
     ),
     "pages": ("text", "model", "stats", "units", "errors", "git", "history", "project", "acks", "compare", "trends"),
-    "report": ("sharing", "text", "choices", "model", "pages", "profiles", "errors", "units"),
+    "report": ("files", "sharing", "text", "choices", "model", "pages", "profiles", "errors", "units"),
     "commands": (
         "text",
         *(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -45,6 +46,14 @@ def test_it_is_ended_in_the_way_that_is_asked_for(started: list[subprocess.Popen
     with pytest.raises(KeyboardInterrupt):
         children.start(["sleep", "600"], end=TERMINATE)
     assert [program.returncode for program in started] == [-signal.SIGTERM]
+
+
+def test_one_whose_code_was_lost_to_an_interrupt_counts_as_ended() -> None:
+    """Popen would warn that it still runs, whenever it is collected."""
+    program = children.start(["true"])
+    os.waitpid(program.pid, 0)
+    children.kill(program)
+    assert program.returncode is not None
 
 
 def test_the_program_has_signals_as_without_us() -> None:

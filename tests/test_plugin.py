@@ -36,7 +36,7 @@ def python(code: str) -> Any:
     """What the code prints as JSON in a process that has nothing of this repository but what is installed."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
-        [sys.executable, "-I", "-c", code], env=environment, capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-I", "-c", code], env=environment, capture_output=True, text=True, timeout=120, check=True
     )
     return json.loads(done.stdout)
 

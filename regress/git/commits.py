@@ -97,4 +97,7 @@ def exists(root: Path, name: str) -> bool:
 def shallow(common_dir: Path) -> set[str]:
     """The commits whose parents were not fetched."""
     path = common_dir / "shallow"
-    return set(path.read_text().split()) if path.is_file() else set()
+    try:
+        return set(path.read_text().split())
+    except FileNotFoundError:  # also where it is fetched in full at this moment
+        return set()

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import random
+import re
 import shutil
 import tempfile
+import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
@@ -17,13 +20,19 @@ from regress.errors import RegressError
 from regress.files import locked, made_at_once
 from regress.git.commits import exists
 from regress.git.repository import Repository, open_repository
-from regress.git.running import output
+from regress.git.running import attempt, git_error, output
 from regress.text.wording import reason
 
 _REFS = ("refs/heads", "refs/tags", "refs/remotes")
 _MIRRORED = "+refs/*:refs/*"
 _MANY = 1000
 """Commits in one command."""
+_PUSHES = 20
+_MET = re.compile(
+    r"cannot lock ref|failed to update ref|unable to create .*\.lock|reference already exists|incorrect old value",
+    re.IGNORECASE,
+)
+"""What git, and git 2.50 in other words, says where another process has pushed to the same refs at that moment."""
 TREES = 4
 """Worktrees of configurations and suites that a node keeps."""
 
@@ -66,7 +75,15 @@ def _push(repository: Repository, sha: str, mirror: Path, name: str) -> None:
 
 
 def _send(repository: Repository, mirror: Path, pushed: Sequence[str]) -> None:
-    output(repository.root, "push", "--quiet", "--force", str(mirror), *pushed)
+    """Push; of two that push at once git refuses one, which then pushes again."""
+    words = ("push", "--quiet", "--force", str(mirror), *pushed)
+    for left in reversed(range(_PUSHES)):
+        status, _, err = attempt(repository.root, *words)
+        if not status:
+            return
+        if not left or not _MET.search(err):
+            raise git_error(repository.root, words, err)
+        time.sleep(random.uniform(0.02, 0.2))
 
 
 def _lacking(mirror: Path, commits: Sequence[str]) -> list[str]:

@@ -6,7 +6,8 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from regress.children import start
@@ -14,6 +15,9 @@ from regress.errors import NoRepository, RegressError
 from regress.text.wording import quoted
 
 _GIT = ("git", "-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false")
+_HALF_MADE = re.compile(r"failed to read \S*worktrees/\S+/commondir")
+"""What git says, whatever it is doing, where it meets a worktree that another process makes at that moment."""
+_PAUSES_S = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 
 def attempt(directory: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> tuple[int, bytes, str]:
@@ -28,13 +32,27 @@ def attempt(directory: Path, *arguments: str, variables: Mapping[str, str] | Non
         return 128, b"", f"fatal: there is no folder {directory}"
     command = [*_GIT, *arguments]
     settings = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", **(variables or {})}
-    try:
+
+    def run() -> tuple[int, bytes, str]:
         status, out, err = git.Git(str(directory)).execute(
             command, with_extended_output=True, with_exceptions=False, stdout_as_string=False, env=settings
         )
+        return status, out, os.fsencode(err).decode("utf-8", "replace")
+
+    try:
+        return _again(run)
     except git.GitCommandNotFound as error:
         raise _no_git() from error
-    return status, out, os.fsencode(err).decode("utf-8", "replace")
+
+
+def _again(run: Callable[[], tuple[int, bytes, str]]) -> tuple[int, bytes, str]:
+    """What git gives, which is run again where it met a worktree that was half made."""
+    for pause_s in _PAUSES_S:
+        status, out, err = run()
+        if not status or not _HALF_MADE.search(err):
+            return status, out, err
+        time.sleep(pause_s)
+    return run()
 
 
 def output(directory: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> bytes:
@@ -51,6 +69,10 @@ def transfer(directory: Path, *arguments: str) -> tuple[int, bytes, str]:
     It logs in as the user's git does, and asks for a password only at a terminal. It ends when we are interrupted, by a signal
     that makes git remove partial results; GitPython would let it continue.
     """
+    return _again(lambda: _transfer(directory, *arguments))
+
+
+def _transfer(directory: Path, *arguments: str) -> tuple[int, bytes, str]:
     settings = {"LANGUAGE": "C", "LC_ALL": "C", **({} if _is_terminal() else {"GIT_TERMINAL_PROMPT": "0"})}
     pipe, null = subprocess.PIPE, subprocess.DEVNULL
     words, variables = [*_GIT, *arguments], {**os.environ, **settings}

@@ -245,10 +245,14 @@ class Index:
         """Open the existing index; remove it if it is broken, or mostly about files that have changed."""
         known: dict[int, Source] = {}
         try:
-            for path in filter(Path.exists, self._paths):
+            for path in self._paths:
+                try:
+                    status = path.stat()  # before it is opened: another process may remove or replace it behind that
+                except OSError:
+                    continue
                 database = sqlite3.connect(path, timeout=WAIT_S, check_same_thread=False)
                 self._databases.append(database)
-                self._opened.append((path, path.stat()))
+                self._opened.append((path, status))
                 self._as_read.append(_version(database))
                 for (about,) in database.execute("SELECT about FROM sources"):
                     known.update(_ABOUT.decode(about))

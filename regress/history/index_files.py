@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import gc
 import os
+import secrets
 import sqlite3
 from array import array
 from collections import defaultdict
@@ -54,7 +55,8 @@ def make(paths: Sequence[Path], states: Mapping[int, State], facts: Collection[s
     paths[0].parent.mkdir(parents=True, exist_ok=True)
     mine, others = _shared_out(states)
     total, own = (sum(state.bytes for state in part.values()) or 1 for part in (states, mine))
-    temporaries = [path.with_suffix(f".{os.getpid()}.tmp") for path in paths]
+    # Not by this process's number: another container that shares the cache may have the same.
+    temporaries = [path.with_suffix(f".{secrets.token_hex(4)}.tmp") for path in paths]
 
     def make_others() -> None:
         _make_one(paths[1], temporaries[1], others, facts, no_progress)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -178,7 +179,7 @@ class Profile:
 def write(profile: Profile, path: Path) -> None:
     """Write the document, whole or not at all. Raises OSError."""
     text = json.dumps(_plain(asdict(profile)), allow_nan=False)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         temporary.write_text(f"{text}\n", encoding="utf-8", errors="backslashreplace")
         os.replace(temporary, path)

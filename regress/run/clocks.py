@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from regress.errors import RegressError
-from regress.files import lock, open_file
+from regress.files import lock, open_file, read_bytes
 from regress.run.nvml import module, opened
 from regress.text.wording import quoted
 
@@ -64,6 +64,10 @@ def restore_left(folder: Path, note: Callable[[str], None], nvml: Any = None) ->
     """Gives back the clocks that killed runs have left locked, and says which, and what it could not give back."""
     for path in sorted(folder.glob("*" + ENDING)):
         try:
+            if _is_empty(
+                path
+            ):  # and is not held to see that: a run that is about to lock these clocks would be refused
+                continue
             with _claimed(path) as claim:
                 uuid = claim.read() if claim is not None else ""
                 if claim is not None and uuid:  # else its run goes on, or has given the clocks back
@@ -203,6 +207,13 @@ class _Claim:
 
     def clear(self) -> None:
         os.ftruncate(self._descriptor, 0)
+
+
+def _is_empty(path: Path) -> bool:
+    """Whether nothing is locked by the file. What cannot be read is another matter, which taking it tells."""
+    with contextlib.suppress(OSError):
+        return not read_bytes(path)
+    return False
 
 
 @contextlib.contextmanager

@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from regress import __version__
 from regress.cli import regress as command_line
 from regress.cli.options import Output, Percent, Target
-from tests.conftest import Project, Result, regress
+from tests.conftest import LIMIT_S, Project, Result, regress
 
 ROOT = Path(__file__).parents[2]
 CODE = "import regress_scripted as d\ndef work(): d.kernel('k', 50e-6)\n"
@@ -317,7 +317,7 @@ def on_a_terminal(folder: Path, arguments: Sequence[str], **environment: str) ->
     os.close(theirs)
     seen = b""
     try:
-        while select.select([ours], [], [], 60)[0]:
+        while select.select([ours], [], [], LIMIT_S)[0]:
             try:
                 chunk = os.read(ours, 1 << 16)
             except OSError:  # how Linux says that the other end is closed
@@ -327,7 +327,7 @@ def on_a_terminal(folder: Path, arguments: Sequence[str], **environment: str) ->
             seen += chunk
     finally:
         os.close(ours)
-    assert process.wait(60) == 0
+    assert process.wait(LIMIT_S) == 0
     return seen.decode()
 
 
@@ -381,7 +381,7 @@ main()
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     return Result(done.returncode, done.stdout, done.stderr)

@@ -107,7 +107,7 @@ def test_an_error_replaces_what_an_earlier_run_has_written(p: Project, tmp_path:
 def test_ctrl_c_replaces_it_too(p: Project, tmp_path: Path) -> None:
     mark, file = tmp_path / "mark", tmp_path / "report.xml"
     file.write_text("PASS of yesterday")
-    p.write({"benchmarks/b.py": f"import pathlib, time\npathlib.Path({str(mark)!r}).touch()\ntime.sleep(60)\n"})
+    p.write({"benchmarks/b.py": f"import pathlib, time\npathlib.Path({str(mark)!r}).touch()\ntime.sleep(600)\n"})
     result = interrupted(start(p.root, "list", "--output", f"junit={file}"), mark)
     assert result.code == 130
     (error,) = junit(file.read_text()).iter("error")

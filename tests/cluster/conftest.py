@@ -15,7 +15,8 @@ from tests.cluster.site import Site, why_not
 def _site() -> Iterator[Site]:
     if why := why_not():
         pytest.skip(why)
-    with tempfile.TemporaryDirectory(prefix="slurm-", dir="/tmp") as folder:  # a socket's path has to be short
+    # A socket's path has to be short; and what Slurm has started may still write there when it is removed.
+    with tempfile.TemporaryDirectory(prefix="slurm-", dir="/tmp", ignore_cleanup_errors=True) as folder:
         site = Site(Path(folder) / "site", {"a1": ("a100", 2), "h1": ("h100", 1), "h2": ("h100", 1)})
         try:
             yield site

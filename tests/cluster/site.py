@@ -12,8 +12,11 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
+
+from regress.run.ranks import free_port
+from tests.conftest import LIMIT_S
 
 COMMANDS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "scancel")
 SBIN = "/usr/sbin"
@@ -66,6 +69,7 @@ class Site:
     def __init__(self, folder: Path, nodes: dict[str, tuple[str, int]]) -> None:
         self.folder, self.nodes = folder, nodes
         self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._ports = ExitStack()
         (folder / "state").mkdir(parents=True)
         key = folder / "munge.key"
         key.write_bytes(os.urandom(1024))
@@ -91,7 +95,7 @@ class Site:
         return {**kept, "SLURM_CONF": str(self.conf), "PATH": f"{os.environ['PATH']}:{SBIN}"}
 
     def run(self, *words: str) -> str:
-        done = subprocess.run(words, env=self.variables, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(words, env=self.variables, capture_output=True, text=True, timeout=LIMIT_S, check=False)
         return done.stdout + done.stderr
 
     def down(self, node: str) -> None:
@@ -109,9 +113,10 @@ class Site:
         for process in self._running.values():
             process.kill()
             process.wait()
+        self._ports.close()
 
     def _configure(self, folder: Path) -> None:
-        host, ports = socket.gethostname(), _free_ports(len(self.nodes) + 1)
+        host, ports = socket.gethostname(), [self._ports.enter_context(free_port()) for _ in range(len(self.nodes) + 1)]
         lines = CONF.format(host=host, port=ports[0], folder=folder).splitlines()
         gres = []
         for port, (name, (kind, gpus)) in zip(ports[1:], self.nodes.items(), strict=True):
@@ -155,18 +160,7 @@ class Site:
                     os.kill(pid, signal.SIGKILL)
 
 
-def _free_ports(count: int) -> list[int]:
-    held = [socket.socket() for _ in range(count)]
-    try:
-        for listening in held:
-            listening.bind(("127.0.0.1", 0))
-        return [listening.getsockname()[1] for listening in held]
-    finally:
-        for listening in held:
-            listening.close()
-
-
-def until(holds: Callable[[], object], what: str, timeout_s: float = 60.0) -> None:
+def until(holds: Callable[[], object], what: str, timeout_s: float = LIMIT_S) -> None:
     """Wait until that holds."""
     end_s = time.monotonic() + timeout_s
     while not holds():

@@ -14,6 +14,7 @@ from regress.cluster.plan import Plan, Task
 from regress.cluster.runs import Run, create
 from regress.history.kept import write
 from regress.model import Cluster, Kind
+from tests.conftest import LIMIT_S
 
 HOLDS = Kind("h100", at_most=1, setup=('echo "$REGRESS_JOB $REGRESS_SLOT $PWD"', "yes | head -1", "exec sleep 600"))
 """Its task says where it runs, and then does nothing."""
@@ -62,7 +63,7 @@ def _said(run: Run) -> str:
     return log.read_text() if log.exists() else ""
 
 
-def _until(holds: Callable[[], bool], limit_s: float = 60.0) -> None:
+def _until(holds: Callable[[], bool], limit_s: float = LIMIT_S) -> None:
     end = time.monotonic() + limit_s
     while not holds():
         assert time.monotonic() < end, "it never came"

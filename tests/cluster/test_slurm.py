@@ -231,7 +231,7 @@ def test_ctrl_c_is_sent_on_and_the_job_reports_what_it_has_measured(
     driver = start(p.root, "run", "--on", "h100", "--rounds", "500")
     until(lambda: list((p.root / "history").rglob("*.jsonl")) or driver.poll() is not None, "the first round")
     driver.send_signal(signal.SIGINT)
-    out, err = driver.communicate(timeout=60)
+    out, err = driver.communicate(timeout=120)
     assert (driver.returncode, "INTERRUPTED" in out) == (130, True), out + err
     until(lambda: not site.run("squeue", "--noheader", "--partition=h100"), "the end of the job")
 

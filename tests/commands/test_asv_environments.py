@@ -14,8 +14,7 @@ import pytest
 from tests.commands import test_compiled_extensions as compiled
 from tests.commands.asv_suites import BUILD, CODE, NAME, PYTHON, committed, configure
 from tests.commands.test_check import document, found
-from tests.conftest import Project, Result, interrupted, regress, start
-from tests.run.test_environments import ended
+from tests.conftest import Project, Result, ended, interrupted, regress, start
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.xdist_group("asv environments")]
 

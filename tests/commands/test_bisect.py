@@ -402,7 +402,7 @@ def test_a_bisection_that_was_stopped_goes_on(project: Callable[..., Project], h
     assert process.stderr is not None
     first = next(line[:8] for line in process.stderr if line.endswith(" left\n"))
     process.send_signal(how)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=120)
     if how == signal.SIGINT:
         assert process.returncode == 130
         assert next(probe["sha"][:8] for probe in json.loads(out)["bisection"]["probes"]) == first

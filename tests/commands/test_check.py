@@ -383,7 +383,7 @@ def interrupt(p: Project, cases: int) -> subprocess.CompletedProcess[str]:
             process.send_signal(signal.SIGINT)
             break
         time.sleep(0.02)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=120)
     return subprocess.CompletedProcess([], process.returncode, out, err)
 
 

@@ -166,7 +166,7 @@ def test_ctrl_c_detaches_and_says_how_to_go_on(project: Callable[..., Project]) 
         assert driver.poll() is None, driver.communicate()
         time.sleep(0.05)
     driver.send_signal(signal.SIGINT)
-    out, err = driver.communicate(timeout=60)
+    out, err = driver.communicate(timeout=120)
     assert driver.returncode == 130, err
     (again,) = re.findall(r"^go on +regress (.*)$", out, re.MULTILINE)
     assert "kill " in out
@@ -195,7 +195,7 @@ def test_ctrl_c_goes_to_the_node_and_what_was_measured_is_reported(project: Call
         assert driver.poll() is None, driver.communicate()
         time.sleep(0.05)
     driver.send_signal(signal.SIGINT)
-    out, err = driver.communicate(timeout=60)
+    out, err = driver.communicate(timeout=120)
     assert driver.returncode == 130, err
     assert "the job was asked to end; press Ctrl-C again to cancel it" in err
     assert "INTERRUPTED" in out

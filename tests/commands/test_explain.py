@@ -183,7 +183,7 @@ def hold():
     import sys, time
     if "_regress_measure.profiling" in sys.modules:
         open({str(mark)!r}, "w").close()
-        time.sleep(60)
+        time.sleep(600)
 """
     p.commit({"proj/__init__.py": HEAD.replace("def adds(): d", "def adds(): hold(); d") + stops})
     words = ("check", "HEAD~3", "-b", "adds", "-b", "replaces", "--explain", "--format", "json")

@@ -276,7 +276,7 @@ def test_compiled_files_that_git_does_not_have_are_named(repository: Callable[..
 
 def test_ctrl_c_writes_nothing_and_says_what_is_known(suite: Path, tmp_path: Path) -> None:
     mark = tmp_path / "slow"
-    slow = f"import time\ndef time_zzz():\n    open({str(mark)!r}, 'w').close()\n    time.sleep(50)\n"
+    slow = f"import time\ndef time_zzz():\n    open({str(mark)!r}, 'w').close()\n    time.sleep(600)\n"
     (suite / "benchmarks" / "zzz.py").write_text(slow)
     result = interrupted(start(suite, "init", "--device", "fake", "--write", "--format", "json"), mark)
     assert result.code == 130, result.err

@@ -193,6 +193,16 @@ def test_a_second_merge_begins_once_people_have_the_report_of_the_first(project:
     assert order == ["begins", said, "told", "begins", "told"]
 
 
+def test_what_another_process_has_forgotten_meanwhile_is_forgotten(
+    project: Callable[..., Project], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where there are no locks, both may be at it."""
+    untold = Untold(Session(Request(project().root)), "merge")
+    monkeypatch.setattr(Path, "exists", lambda path: True)
+    untold.forget()
+    assert untold.read() is None
+
+
 def test_where_the_cache_cannot_be_written_a_merge_says_what_a_kill_would_lose(
     shard: tuple[Project, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

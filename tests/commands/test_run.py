@@ -23,7 +23,7 @@ from regress.report.json import schema
 from regress.run.execute import Job, JobResult, Sink, Watcher
 from regress.run.execute import execute as really_execute
 from regress.session import Request
-from tests.conftest import Project, Result, start
+from tests.conftest import Project, Result, ended, start
 from tests.run.test_execute import Watch
 
 CODE = "import regress_scripted as d\ndef work(): d.kernel('k', {seconds})\ndef other(): d.kernel('o', 80e-6)\n"
@@ -214,11 +214,11 @@ def test_where_the_time_goes_is_told_by_benchmark_the_slowest_first(project: Cal
     suite = """
 import os, time
 class Dies:
-    def time_die(self): time.sleep(0.3); os._exit(3)
+    def time_die(self): time.sleep(3); os._exit(3)
 class Slow:
     params = [1, 2]
     def setup_cache(self): return time.sleep(0.05) or 1
-    def setup(self, cache, n): time.sleep(0.02)
+    def setup(self, cache, n): time.sleep(0.1)
     def track_slow(self, cache, n): return n
 def track_quick(): return 1
 """
@@ -227,9 +227,9 @@ def track_quick(): return 1
     durations = document(result)["durations"]
     dies, slow = durations["slowest"]
     assert (result.code, durations["of"], durations["build_s"]) == (3, 3, 0)
-    assert (dies["name"], dies["cases"], dies["first_visits_s"] >= 0.3) == ("c.Dies.time_die", 1, True)
+    assert (dies["name"], dies["cases"], dies["first_visits_s"] >= 3) == ("c.Dies.time_die", 1, True)
     assert (slow["name"], slow["cases"]) == ("c.Slow.track_slow", 2)
-    assert slow["setup_s"] >= 2 * 3 * 0.02, "of two cases, in a first visit and two rounds"
+    assert slow["setup_s"] >= 2 * 3 * 0.1, "of two cases, in a first visit and two rounds"
     assert slow["setup_cache_s"] >= 0.05
     parts = ("setup_cache_s", "setup_s", "first_visits_s", "rounds_s")
     assert slow["seconds"] == pytest.approx(sum(slow[part] for part in parts))
@@ -412,28 +412,17 @@ def long_run(project: Callable[..., Project], tmp_path: Path) -> Iterator[tuple[
             process.kill()
 
 
-def running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
 def all_ended(pids: Path) -> bool:
-    """Whether every process that wrote its number has ended, after a moment to do so."""
+    """Whether every process ends that wrote its number."""
     numbers = [int(path.name) for path in pids.iterdir()]
     assert numbers
-    for _ in range(100):
-        if not any(map(running, numbers)):
-            return True
-        time.sleep(0.05)
-    return False
+    return all(map(ended, numbers))
 
 
 def test_ctrl_c_keeps_the_rounds_and_is_130(long_run: tuple[Project, subprocess.Popen[str], Path]) -> None:
     p, process, pids = long_run
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=120)
     report = document(Result(process.returncode, out, err))
     assert (process.returncode, report["exit_codes"]) == (130, [130]), err
     assert values(report)["b.cudatime_work"] == pytest.approx(50e-6, rel=0.02)
@@ -448,7 +437,7 @@ def test_a_driver_that_is_killed_leaves_whole_files_and_no_worker(
 ) -> None:
     p, process, pids = long_run
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=120)
     assert all_ended(pids)
     for path in (p.root / "history").rglob("*.json"):
         json.loads(path.read_text())

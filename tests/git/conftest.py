@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -68,3 +69,18 @@ def refusal(repository: Repository, revision: str) -> RevisionError:
     with pytest.raises(RevisionError) as caught:
         repository.resolve(revision)
     return caught.value
+
+
+def half_made(git_dir: Path, sha: str, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Another process has begun to make a worktree of the repository, and goes on while one sleeps; how long one has slept."""
+    entry, slept = git_dir / "worktrees" / "other", list[float]()
+    entry.mkdir(parents=True)
+    for name, content in {"gitdir": "/elsewhere/.git\n", "HEAD": f"{sha}\n", "commondir": ""}.items():
+        (entry / name).write_text(content)
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        (entry / "commondir").write_text("../..\n")
+
+    monkeypatch.setattr(time, "sleep", sleep)
+    return slept

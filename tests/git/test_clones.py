@@ -13,7 +13,7 @@ import pytest
 
 from regress.errors import NoRepository, RevisionError
 from regress.git import Clone, open_repository
-from tests.git.conftest import Project
+from tests.git.conftest import Project, half_made
 
 ROOT = Path(__file__).parents[2]
 
@@ -53,6 +53,17 @@ def test_fetching_follows_branches_tags_and_what_head_is(project: Project, clone
     assert [repository.resolve(name).sha for name in ("HEAD", "trunk", "v1")] == [new] * 3
     assert repository.current_branch() == "trunk"
     assert repository.newest_of("side") == repository.newest_of("main") == []
+
+
+def test_a_clone_is_fetched_also_while_another_process_makes_a_worktree_of_it(
+    project: Project, clone: Clone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = open_repository(clone)
+    slept = half_made(clone.place, repository.resolve("main").sha, monkeypatch)
+    new = project.commit("two")
+    repository.fetch()
+    assert repository.resolve("main").sha == new
+    assert len(slept) == 1
 
 
 def test_a_named_commit_that_is_not_there_is_fetched_and_one_that_is_nowhere_is_unknown(

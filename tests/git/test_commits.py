@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from regress.git.commits import histories, off_the_line
+from regress.git.commits import histories, off_the_line, shallow
 from regress.model import Commit
 from tests.git.conftest import Project
 
@@ -72,3 +74,17 @@ def test_the_commits_of_a_history_say_whether_they_lie_beside_its_line(project: 
         ("merge", False),
     ]
     assert commits[2] == project.open().resolve("side"), "it is the same commit"
+
+
+def test_a_clone_that_is_fetched_in_full_while_it_is_looked_at_is_not_shallow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "shallow").write_text(f"{'a' * 40}\n")
+    read_text = Path.read_text
+
+    def fetched(path: Path) -> str:
+        path.unlink()
+        return read_text(path)
+
+    monkeypatch.setattr(Path, "read_text", fetched)
+    assert shallow(tmp_path) == set()

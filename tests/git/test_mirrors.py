@@ -70,3 +70,19 @@ def test_a_commit_on_no_branch_is_there_where_it_is_asked_for(project: Project, 
         "refs/regress/key",
         f"refs/regress/key-{lost}",
     ]
+
+
+def test_of_two_that_publish_at_once_both_do(project: Project, tmp_path: Path) -> None:
+    """Another one has moved a branch of the copy, when git is about to move it: its hook runs right before."""
+    project.commit("one")
+    published(project, tmp_path / "shared")
+    mirror = tmp_path / "shared" / "repository.git"
+    head = project.commit("two")
+    hook = mirror / "hooks" / "update"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\nrm $0 && git update-ref refs/heads/main {head}\n")
+    hook.chmod(0o755)
+    published(project, tmp_path / "shared", "other")
+    assert not hook.exists()
+    refs = project.git("--git-dir", str(mirror), "for-each-ref", "--format=%(refname) %(objectname)").splitlines()
+    assert {f"refs/heads/main {head}", f"refs/regress/other {head}"} < set(refs)

@@ -12,7 +12,7 @@ import pytest
 
 from regress.errors import RegressError
 from regress.git import open_repository
-from tests.git.conftest import Project
+from tests.git.conftest import Project, half_made
 
 ROOT = Path(__file__).parents[2]
 
@@ -104,6 +104,17 @@ def test_a_worktree_that_is_never_clean_is_still_reused(project: Project, trees:
     kept = repository.worktrees.get(head, trees)
     (kept / "built.so").write_text("x")
     assert (repository.worktrees.get(head, trees) / "built.so").exists()
+
+
+def test_a_worktree_that_another_process_is_making_is_waited_for(
+    project: Project, trees: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """git fails, whatever it is to do, where the entry of any worktree is there in part."""
+    sha = project.commit("one", code="1")
+    slept = half_made(project.root / ".git", sha, monkeypatch)
+    repository = project.open()
+    assert (repository.worktrees.get(repository.resolve(sha), trees) / "code.py").read_text() == "1"
+    assert len(slept) == 1
 
 
 def test_processes_that_ask_at_once_get_the_same_worktree(project: Project, trees: Path, tmp_path: Path) -> None:

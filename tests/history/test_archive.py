@@ -241,7 +241,7 @@ def forked(work: Callable[[], object]) -> str:
 
     child = context.Process(target=tell)
     child.start()
-    child.join(60)
+    child.join(120)
     return str(receiver.recv())
 
 
@@ -281,6 +281,41 @@ def test_a_forked_process_takes_no_other_index_and_leaves_it_alone(tmp_path: Pat
     assert "Error" in forked(lambda: opened.recorded(ADD))
     assert path.read_bytes() == b"no database"
     assert sorted(name for name in names if opened.recorded(name)) == [ADD, MUL, "x.time_f"]
+
+
+def test_an_index_that_another_process_removes_while_it_is_opened_is_read_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it does where the index is mostly about files that have changed."""
+    three(tmp_path)
+    known = told(archive(tmp_path))
+    (path,) = (tmp_path / "cache").iterdir()
+    connect = sqlite3.connect
+
+    def beaten(*names: Any, **options: Any) -> sqlite3.Connection:
+        database: sqlite3.Connection = connect(*names, **options)
+        path.unlink()
+        return database
+
+    monkeypatch.setattr(sqlite3, "connect", beaten)
+    assert told(archive(tmp_path)) == known
+
+
+def test_two_processes_of_one_number_make_the_index_as_others_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In two containers that share a cache: one makes it while the other does."""
+    three(tmp_path)
+    read_into, begun = index_files.read_into, list[Archive]()
+
+    def both(*given: Any) -> Any:
+        monkeypatch.setattr(index_files, "read_into", read_into)
+        begun.append(archive(tmp_path))
+        return read_into(*given)
+
+    monkeypatch.setattr(index_files, "read_into", both)
+    assert told(archive(tmp_path)) == told(begun[0])
+    assert [path.suffix for path in (tmp_path / "cache").iterdir()] == [".sqlite"]
 
 
 PROCESS = """

@@ -456,6 +456,6 @@ def test_two_merges_and_a_run_at_once_lose_nothing(tmp_path: Path) -> None:
         store.append(side(), BOX, ENV, taken(ADD, order=order, started_at=900.0 + order, gpu_time=3.0), {"driver": "5"})
     store.finish(side(), BOX, ENV, python="3.11", benchmarks={ADD: benchmark(ADD)})
     for process in merges:
-        process.join(60)
+        process.join(120)
         assert process.exitcode == 0
     assert sorted(round.name for round in only(root).rounds) == [ADD] * 40 + [MUL] * 20

@@ -38,7 +38,7 @@ def test_two_writers_lose_nothing(tmp_path: Path, names: tuple[str, str]) -> Non
     for writer in writers:
         writer.start()
     for writer in writers:
-        writer.join(60)
+        writer.join(120)
     assert [writer.exitcode for writer in writers] == [0, 0]
 
     recorded = only(root)
@@ -69,7 +69,7 @@ def test_two_that_explain_lose_nothing(tmp_path: Path) -> None:
     for writer in writers:
         writer.start()
     for writer in writers:
-        writer.join(60)
+        writer.join(120)
     assert [writer.exitcode for writer in writers] == [0, 0]
     kept = sorted(int(explanation.base, 16) for explanation in explanations_in(tmp_path))
     assert kept == [index * 100 + at for index in range(2) for at in range(ROUNDS)]

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from regress.errors import RegressError
+from regress.files import lock
 from regress.run import clocks
 
 UUID = "GPU-1234"
@@ -219,6 +220,30 @@ def test_a_run_that_goes_on_keeps_its_clocks(tmp_path: Path, notes: Notes) -> No
     assert (second.calls, notes) == ([], [])
 
 
+def test_a_look_at_what_is_left_is_in_the_way_of_no_run_that_begins(
+    tmp_path: Path, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with clocks.locked(UUID, tmp_path, notes, Nvml()):
+        pass
+    refused: list[str] = []
+
+    def begin_then(descriptor: int, **how: bool) -> bool:
+        """Whenever the one that looks has the file, another begins."""
+        taken = lock(descriptor, **how)
+        with monkeypatch.context() as patch:
+            patch.setattr(clocks, "lock", lock)
+            try:
+                with clocks.locked(UUID, tmp_path, notes, Nvml()):
+                    pass
+            except RegressError as error:
+                refused.append(error.what)
+        return taken
+
+    monkeypatch.setattr(clocks, "lock", begin_then)
+    clocks.restore_left(tmp_path, notes, Nvml())
+    assert (refused, notes) == ([], [])
+
+
 def test_nothing_left_asks_nothing(tmp_path: Path, notes: Notes) -> None:
     class Forbidden:
         def __getattr__(self, name: str) -> Any:
@@ -261,7 +286,7 @@ except KeyboardInterrupt:
     print([name for name, _ in nvml.calls])
 """
     done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
     )
     nvml = Nvml()
     clocks.restore_left(tmp_path, notes, nvml)

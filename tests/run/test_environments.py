@@ -27,7 +27,7 @@ from regress.run.environments.kept import BuildStore
 from regress.run.environments.tree import import_roots, matters
 from regress.run.servers import Died
 from regress.run.starting import NotStarted, starting
-from tests.conftest import Project, start
+from tests.conftest import Project, ended, start
 
 KERNEL = "import regress_scripted as d\ndef work(): d.kernel('k', {seconds})\n"
 SUITE = "import proj\ndef cudatime_work(): proj.work()\n"
@@ -357,6 +357,23 @@ def test_what_is_kept_has_a_limit(tmp_path: Path) -> None:
     assert [there(key) for key in "acd"] == [True, True, False], "it alone is more than the limit"
 
 
+def test_a_build_that_is_in_use_is_not_replaced_by_another(
+    bench: Callable[..., Bench], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of two runs at once whose configurations build one base in two ways."""
+    monkeypatch.setattr("regress.run.environments.builds._LOCK_TRIES", 2)
+    build, count = counting(tmp_path)
+    b = bench(build=[build, "touch first"])
+    used, again = b.prepare(), b.prepare()
+    b.settings(build=[build, "touch second"])
+    with pytest.raises(RegressError, match="cannot be built now") as raised:
+        b.prepare()
+    assert str(used.tree) in raised.value.why
+    assert ((used.tree / "first").exists(), count()) == (True, 1)
+    del used, again  # as when their processes end
+    assert [path.name for path in b.prepare().tree.glob("*d")] == ["second"]
+
+
 def test_what_a_build_is_given(bench: Callable[..., Bench], tmp_path: Path) -> None:
     seen = tmp_path / "seen"
     command = (
@@ -416,23 +433,11 @@ def test_a_build_that_ends_by_a_signal_says_so(bench: Callable[..., Bench]) -> N
 
 def test_a_build_that_hangs_is_ended_with_all_it_started(bench: Callable[..., Bench], tmp_path: Path) -> None:
     pid = tmp_path / "pid"
-    b = bench(build=f"sleep 600 & echo $! > '{pid}'; echo waiting; wait", build_timeout_s=0.5)
+    b = bench(build=f"sleep 600 & echo $! > '{pid}'; echo waiting; wait", build_timeout_s=2)
     with pytest.raises(BuildFailed) as raised:
         b.prepare()
-    assert raised.value.why == "timed out after 0.5 s: waiting"
+    assert raised.value.why == "timed out after 2 s: waiting"
     assert ended(int(pid.read_text()))
-
-
-def ended(pid: int) -> bool:
-    """Whether the process ends within some seconds; one that init has not collected yet has ended."""
-    for _ in range(100):
-        try:
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-                return True
-        except FileNotFoundError:
-            return True
-        time.sleep(0.05)
-    return False
 
 
 def test_ctrl_c_ends_a_build_with_all_it_started(bench: Callable[..., Bench], tmp_path: Path) -> None:
@@ -443,7 +448,7 @@ def test_ctrl_c_ends_a_build_with_all_it_started(bench: Callable[..., Bench], tm
             assert process.poll() is None, process.communicate()[1]
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=120)
     assert (process.returncode, out) == (130, "")
     assert err.split()[-1] == "interrupted"
     assert ended(int(started.read_text()))
@@ -453,7 +458,7 @@ def test_two_processes_that_want_one_build_build_once(bench: Callable[..., Bench
     build, count = counting(tmp_path)
     b = bench({"proj/__init__.py": KERNEL.format(seconds=1e-4), "benchmarks/b.py": SUITE}, build=["sleep 0.5", build])
     processes = [start(b.p.root, "list", "-q") for _ in range(2)]
-    assert [process.communicate(timeout=60)[0] for process in processes] == ["b.cudatime_work\n"] * 2
+    assert [process.communicate(timeout=120)[0] for process in processes] == ["b.cudatime_work\n"] * 2
     assert count() == 1
 
 

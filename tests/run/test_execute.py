@@ -20,6 +20,7 @@ from regress.run.environments import Prepared
 from regress.run.execute import Job, JobResult, execute
 from regress.run.plan import FixedRounds, Selection
 from regress.run.ship import ship
+from tests.conftest import ended
 
 COMMIT = Commit("a" * 40, "subject", "Ada", 0.0)
 
@@ -199,7 +200,7 @@ def time_hang():
     while True:
         print("still here", flush=True)
         time.sleep(0.01)
-time_hang.timeout = 0.5
+time_hang.timeout = 3
 def track_after(): return 1
 """
     )
@@ -213,23 +214,10 @@ def track_after(): return 1
         module.GRACE_S = before
     assert (failures(measured)["b.time_hang"].kind, failures(measured)["b.time_hang"].message) == (
         "timeout",
-        "took longer than 0.5 s",
+        "took longer than 3 s",
     )
     assert good(measured) == {"b.track_after": 2}
-    assert not alive(int(pid_file.read_text()))
-
-
-def alive(pid: int) -> bool:
-    """Whether the process still runs; one that was killed and not yet collected by init is dead."""
-    for _ in range(100):
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except FileNotFoundError:
-            return False
-        if state == "Z":
-            return False
-        time.sleep(0.05)
-    return True
+    assert ended(int(pid_file.read_text()))
 
 
 def test_nothing_a_benchmark_prints_or_closes_gets_into_the_results(bench: Bench) -> None:
@@ -324,7 +312,7 @@ def test_a_setup_cache_that_takes_too_long_fails_its_dependents_once_each(bench:
         """
 import time
 class Slow:
-    def setup_cache(self): time.sleep(60)
+    def setup_cache(self): time.sleep(600)
     setup_cache.timeout = 0.5
     params = [1, 2]
     def track_a(self, cache, n): return 1
@@ -534,8 +522,8 @@ def test_a_file_of_the_repository_does_not_shadow_the_standard_library(bench: Be
 
 def test_a_suite_that_hangs_at_import_is_named(bench: Bench) -> None:
     bench.write("import time\nwhile True: time.sleep(1)\n")
-    with pytest.raises(NothingMeasured, match=r"the import of benchmarks\.b did not end within 1 s"):
-        bench.run(settings={"discover_timeout_s": 1.0})
+    with pytest.raises(NothingMeasured, match=r"the import of benchmarks\.b did not end within 5 s"):
+        bench.run(settings={"discover_timeout_s": 5.0})
 
 
 @pytest.mark.parametrize(
@@ -584,7 +572,7 @@ def track_slow():
     finally:
         driver.kill()
         driver.wait()
-    assert not any(alive(int(pid)) for pid in pid_file.read_text().split())
+    assert all(ended(int(pid)) for pid in pid_file.read_text().split())
 
 
 def values_of(measured: JobResult, metric: str = "value") -> dict[str, list[float]]:
@@ -762,7 +750,7 @@ import math, multiprocessing
 from concurrent.futures import ProcessPoolExecutor
 def track_a():
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(math.sqrt, 16.0).result(20)
+        return pool.submit(math.sqrt, 16.0).result(50)
 """
     )
     assert values_of(bench.run()) == {"b.track_a": [4.0, 4.0]}

@@ -108,7 +108,7 @@ class Net:
     assert calls.calls == 4
     assert {"aten::matmul", "aten::mm", "aten::gelu"} <= {operator.name for operator in by_operator(calls)}
     assert (calls.launches, calls.gaps_in_record) == ((), ("no device work was recorded",))
-    assert 0 < recorded.seconds < 1
+    assert recorded.seconds > 0
     assert "torch" in recorded.facts["loaded"]
 
 

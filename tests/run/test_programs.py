@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from regress.run.environments import Prepared
 from regress.run.plan import unimportable
 from regress.run.programs import Programs
 from regress.run.starting import Starter
+from tests.conftest import ended
 
 WRITES = 'cp results.json "$1"'
 
@@ -135,16 +135,14 @@ def test_its_folder_environment_and_output_are_the_programs_own(head: Head) -> N
         ("kill -SEGV $$", "signal", "failed (signal 11, SIGSEGV)"),
         ("true", "error", "it wrote nothing to {output}"),
         ('head -c 20 results.json > "$1"', "error", "its output is not a document of hyperfine: "),
-        ("sleep 60", "timeout", "took longer than 0.3 s"),
+        ("sleep 600", "timeout", "took longer than 3 s"),
     ],
 )
 def test_a_run_that_goes_wrong_is_a_failure_of_all_its_cases(head: Head, does: str, kind: str, message: str) -> None:
     head.write(WRITES, small=1.0, big=2.0)
-    suite = head.discovered(replace(SORT, timeout_s=0.3 if kind == "timeout" else 20.0))
+    suite = head.discovered(replace(SORT, timeout_s=3.0 if kind == "timeout" else 20.0))
     head.write(does, small=1.0, big=2.0)
-    began_s = time.monotonic()
     rounds = head.rounds(suite)
-    assert time.monotonic() - began_s < 30, "it is not waited for what hangs"
     failures = [round.failure for round in rounds.values()]
     assert len(failures) == 2
     for failure in failures:
@@ -155,13 +153,11 @@ def test_a_run_that_goes_wrong_is_a_failure_of_all_its_cases(head: Head, does: s
 
 def test_all_that_a_late_program_started_is_ended(head: Head) -> None:
     head.write(WRITES, small=1.0)
-    suite = head.discovered(replace(SORT, timeout_s=0.5))
+    suite = head.discovered(replace(SORT, timeout_s=3.0))
     head.write("sleep 600 & echo $! > child; wait", small=1.0)
     (round_,) = head.rounds(suite).values()
     assert round_.failure is not None
-    child = Path("/proc", (head.tree / "child").read_text().strip())
-    while child.exists() and b"sleep" in (child / "cmdline").read_bytes():  # it has been told to end
-        time.sleep(0.01)
+    assert ended(int((head.tree / "child").read_text()))
 
 
 def test_a_case_that_is_missing_from_a_run_fails_alone(head: Head) -> None:

@@ -26,8 +26,8 @@ from regress.run import needs, plan, ranks, replies
 from regress.run.gpus import Gpu
 from regress.run.job import JobResult
 from regress.run.plan import Selection
-from tests.conftest import Project, start
-from tests.run.test_execute import Bench, alive, failures
+from tests.conftest import LIMIT_S, Project, ended, start
+from tests.run.test_execute import Bench, failures
 from tests.run.test_plan import declaring
 
 SUITE = """
@@ -53,8 +53,9 @@ def bench(tmp_path: Path) -> Bench:
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replies, "GRACE_S", 0.2)
-    monkeypatch.setattr(ranks, "SETTLE_S", 0.2)
+    monkeypatch.setattr(replies, "GRACE_S", 2.0)
+    monkeypatch.setattr(ranks, "SETTLE_S", 2.0)
+    monkeypatch.setattr(ranks, "STACK_S", LIMIT_S)  # every rank of these tests answers
 
 
 def of(bench: Bench, name: str) -> Round:
@@ -177,7 +178,7 @@ class Skips(It):
     assert "in time_raises" in failures(measured)["b.It.time_raises"].detail, "the traceback of the one that failed"
     assert "most recent call first" in failures(measured)["b.It.time_raises"].detail, "and where the other was"
     assert of(bench, "It.time_works").values["wall_time"].value > 0
-    assert not any(alive(int(pid)) for pid in pids.read_text().split())
+    assert all(ended(int(pid)) for pid in pids.read_text().split())
 
 
 @pytest.mark.usefixtures("_heard")
@@ -198,7 +199,7 @@ class It(Together):
     threading.Thread(target=press, daemon=True).start()
     assert bench.run(rounds=1).interrupted
     pids = [int(path.read_text()) for path in tmp_path.glob("rank-*") if path.read_text()]
-    assert not any(map(alive, pids))
+    assert all(map(ended, pids))
 
 
 def test_one_that_is_killed_while_it_waits_ends_the_others_at_once(bench: Bench, tmp_path: Path) -> None:
@@ -227,7 +228,7 @@ class It(Together):
     assert re.fullmatch(r"rank 0 failed \(signal 9, SIGKILL\); rank 1 is in stuck \(b.py:\d+\)", failure.message), (
         failure.message
     )
-    assert not any(alive(int(path.read_text())) for path in tmp_path.glob("rank-*"))
+    assert all(ended(int(path.read_text())) for path in tmp_path.glob("rank-*"))
 
 
 # -- where they meet -----------------------------------------------------------------------------------------------------
@@ -377,11 +378,11 @@ class It:
     thread = threading.Thread(target=kill, daemon=True)
     thread.start()
     failed = failures(bench.run(rounds=1))
-    thread.join(timeout=60)
+    thread.join(timeout=120)
     told = [failure.message.partition(";")[0] for failure in failed.values()]
     assert set(told) <= {"rank 0 failed (signal 9, SIGKILL)", "rank 1 failed (signal 9, SIGKILL)"}
     assert 10 < len(told) <= len(killed)
-    assert not any(alive(int(path.read_text())) for path in tmp_path.glob("[0-9]*-[01]"))
+    assert all(ended(int(path.read_text())) for path in tmp_path.glob("[0-9]*-[01]"))
 
 
 @pytest.mark.slow
@@ -398,4 +399,4 @@ def test_fifty_killed_drivers_leave_no_rank(project: Callable[..., Project], tmp
                 time.sleep(0.01)
             time.sleep(0.02 * number)
             process.kill()
-        assert not any(alive(int(pid)) for pid in pids.read_text().split())
+        assert all(ended(int(pid)) for pid in pids.read_text().split())

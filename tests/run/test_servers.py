@@ -23,14 +23,14 @@ def test_whatever_the_folder_is_called_its_worker_is_ended_and_it_alone_removed(
     homes = [tmp_path / name / word for word in ("lost", "done")]
     for path in (*homes, tmp_path / name.partition("\n")[0] / "other"):
         path.mkdir(parents=True, exist_ok=True)
-    workers = [subprocess.Popen(["sleep", "60"], start_new_session=True) for _ in homes]
+    workers = [subprocess.Popen(["sleep", "600"], start_new_session=True) for _ in homes]
     reaper = Reaper()
     try:
         for worker, home in zip(workers, homes, strict=True):
             reaper.watch(worker.pid, home)
         reaper.release(workers[1].pid)
         reaper.close()
-        assert workers[0].wait(timeout=60) == -9
+        assert workers[0].wait(timeout=120) == -9
         assert workers[1].poll() is None
         assert [home.exists() for home in homes] == [False, True]
         assert (tmp_path / name.partition("\n")[0] / "other").exists()

@@ -14,11 +14,10 @@ from regress.model import Case, Round
 from regress.run import homes, lanes
 from regress.run.gpus import Gpu
 from regress.run.lanes import at_once
+from tests.conftest import LIMIT_S
 from tests.run.test_execute import Bench, failures, good
 from tests.run.test_lanes import SUITE, WORK, overlap
 
-SOON_S = 10.0
-"""Longer than anything here takes that comes to an end."""
 FOUR = tuple(map(Gpu, ("scripted", "scripted-1", "scripted-2", "scripted-3")))
 ONE, TWO, THREE, LAST = ((gpu,) for gpu in FOUR)
 
@@ -47,7 +46,7 @@ def test_lanes_of_other_gpus_work_meanwhile_and_those_of_the_same_wait() -> None
 
     def work(lane: Any) -> None:
         if lane is not first:
-            met.wait(SOON_S)  # each of them until the other one has begun
+            met.wait(LIMIT_S)  # each of them until the other one has begun
         assert lane is not first or pair in done
         done.append(lane)
 
@@ -63,7 +62,7 @@ def test_lanes_of_several_gpus_take_turns_and_no_lane_waits_that_need_not() -> N
 
     def work(lane: Any) -> None:
         if lane is not other:
-            met.wait(SOON_S)
+            met.wait(LIMIT_S)
         assert lane is not other or set(done) == {pair, third, last}
         done.append(lane)
 
@@ -110,7 +109,7 @@ def test_what_a_lane_raises_is_raised_however_late_it_is_looked_at(monkeypatch: 
 
     def work(lane: Any) -> None:
         if lane is bad:
-            ended.wait(SOON_S)
+            ended.wait(LIMIT_S)
             raise OSError("gone")
         ended.set()
 
@@ -133,7 +132,7 @@ def cudatime_all(): device.kernel("ncclDevKernel_AllReduce", 50e-6)
 cudatime_pair.ranks, cudatime_all.ranks = 2, 4
 cudatime_pair.setup = lambda: os.environ["RANK"] == "0" and meet("pair", "single")
 {spare}.setup = lambda: meet("single", "pair")
-{spare}.timeout = cudatime_pair.timeout = 20
+{spare}.timeout = cudatime_pair.timeout = 120
 """
 """The pair and the spare one wait until the other one has come."""
 

@@ -14,11 +14,9 @@ from regress.model import Case
 from regress.run.gpus import Gpu
 from regress.run.interrupts import Interrupt
 from regress.run.turns import Turns, TurnStep
+from tests.conftest import LIMIT_S
 
 LANES = [(Gpu(name),) for name in "abcd"]
-
-SOON_S = 10.0
-"""Longer than anything here takes that comes to an end."""
 
 
 @pytest.fixture
@@ -69,7 +67,7 @@ def waits(turns: Turns, number: int) -> None:
     """Return when so many lanes wait to be alone."""
     tick, rounds = threading.Event(), 0
     while turns._waiting < number:
-        assert rounds < 100 * SOON_S
+        assert rounds < 100 * LIMIT_S
         tick.wait(0.01)
         rounds += 1
 
@@ -81,7 +79,7 @@ def test_who_waits_to_be_alone_goes_ahead_of_the_next_step_of_all_others(
 
     def alone(name: str) -> None:
         with turns.working(interrupt):
-            begun.wait(SOON_S)
+            begun.wait(LIMIT_S)
             with turns.taken(True, interrupt):
                 order.append(name)
 
@@ -92,13 +90,13 @@ def test_who_waits_to_be_alone_goes_ahead_of_the_next_step_of_all_others(
     with turns.working(interrupt):
         with turns.taken(False, interrupt):
             lanes = [pool.submit(alone, name) for name in ("alone", "alone too")]
-            begun.wait(SOON_S)
+            begun.wait(LIMIT_S)
             waits(turns, 2)
             lanes.append(pool.submit(begins))
             order.append("a step")
         order.append("the next step")
     for future in lanes:
-        future.result(SOON_S)
+        future.result(LIMIT_S)
     assert order[0] == "a step"
     assert set(order[1:3]) == {"alone", "alone too"}
     assert set(order[3:]) == {"the next step", "another lane"}
@@ -109,7 +107,7 @@ def test_nothing_is_beside_what_is_alone(interrupt: Interrupt, pool: ThreadPoolE
     begin = threading.Barrier(4)
 
     def lane(number: int) -> None:
-        begin.wait(SOON_S)
+        begin.wait(LIMIT_S)
         for _ in range(50):
             with turns.working(interrupt):
                 for alone in (False, False, True):
@@ -121,7 +119,7 @@ def test_nothing_is_beside_what_is_alone(interrupt: Interrupt, pool: ThreadPoolE
                         at_work.remove(number)
 
     for future in [pool.submit(lane, number) for number in range(4)]:
-        future.result(SOON_S)
+        future.result(LIMIT_S)
     assert {beside for alone, beside in met if alone} == {1}
     assert max(beside for alone, beside in met if not alone) > 1
     assert len(met) == 4 * 50 * 3 * 2
@@ -137,7 +135,7 @@ def test_a_lane_that_fails_hands_its_turn_back(interrupt: Interrupt, pool: Threa
     for alone in (True, False):
         with pytest.raises(OSError, match="gone"), turns.working(interrupt), turns.taken(alone, interrupt):
             raise OSError("the process is gone")
-        pool.submit(takes_a_turn, turns, interrupt).result(SOON_S)
+        pool.submit(takes_a_turn, turns, interrupt).result(LIMIT_S)
 
 
 def test_ctrl_c_ends_the_wait_for_a_turn(interrupt: Interrupt, pool: ThreadPoolExecutor) -> None:
@@ -147,7 +145,7 @@ def test_ctrl_c_ends_the_wait_for_a_turn(interrupt: Interrupt, pool: ThreadPoolE
         waits(turns, 1)
         own.set()
         with pytest.raises(KeyboardInterrupt):
-            waiting.result(SOON_S)
+            waiting.result(LIMIT_S)
         with turns.taken(False, interrupt):
             pass  # nobody is waited for any more
-    pool.submit(takes_a_turn, turns, interrupt).result(SOON_S)
+    pool.submit(takes_a_turn, turns, interrupt).result(LIMIT_S)

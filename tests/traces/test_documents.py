@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,23 @@ def test_what_was_written_is_read(sample: Path, tmp_path: Path) -> None:
     write(profile, tmp_path / "again.json")
     assert read(tmp_path / "again.json") == profile
     assert (tmp_path / "again.json").read_text() == sample.read_text()
+
+
+def test_two_processes_of_one_number_write_one_export_as_others_do(
+    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In two containers that share a folder."""
+    profile, path, replaced = read(sample), tmp_path / "again.json", os.replace
+
+    def both(*names: Any) -> None:
+        monkeypatch.setattr(os, "replace", replaced)
+        write(profile, path)
+        replaced(*names)
+
+    monkeypatch.setattr(os, "replace", both)
+    write(profile, path)
+    assert read(path) == profile
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_later_keys_are_let_pass(sample: Path, tmp_path: Path) -> None:

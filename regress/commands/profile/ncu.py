@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -159,7 +160,7 @@ class _Meter:
             raise ProfileError(f"ncu did not print {report} in {SHOW_TIMEOUT_S:.0f} s", fix=" ".join(shown)) from None
         text = done.stdout.decode("utf-8", "replace")
         launches = ncu.read(text + done.stderr.decode("utf-8", "replace"), f"what ncu prints of {report}")
-        temporary = table.with_name(f".{table.name}.{os.getpid()}.tmp")
+        temporary = table.with_name(f".{table.name}.{secrets.token_hex(4)}.tmp")
         temporary.write_text(text, encoding="utf-8")
         os.replace(temporary, table)
         result = metered(case, launches, self.calls)

@@ -100,7 +100,7 @@ class Untold:
     def forget(self) -> None:
         """It has reported."""
         if self._path.exists():  # also where a cache that cannot be written could not keep it
-            self._path.unlink()
+            self._path.unlink(missing_ok=True)  # where nobody can lock it, another one may be first
 
 
 def _key(session: Session, *request: object) -> str:

@@ -9,15 +9,17 @@
     manifest.json     what page and shards were made from, and the parts of the index, which need not be made again
 
 The manifest also marks the folder as a report's. Every file is replaced as a whole, the index after the shards it names: a
-report that was interrupted is the old one with some newer shards, and the next run continues from there.
+report that was interrupted is the old one with some newer shards, and the next run continues from there. One process writes
+at a time.
 """
 
 from __future__ import annotations
 
 import os
+import secrets
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -25,6 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from regress.errors import RegressError
+from regress.files import lock
 from regress.pages import Leaf, PageIndex, PageSite, Part
 from regress.report.html.account import shard_script
 from regress.report.html.badge import BADGE, badge
@@ -80,9 +83,9 @@ class _Manifest:
 def write_folder(site: PageSite, folder: Path, progress: Progress) -> Written:
     """Bring the folder up to date. Raises RegressError if it holds something else or cannot be written. If interrupted, it
     keeps what was made."""
-    before = _manifest(folder)
-    kept = dict(before.benchmarks)
-    with _explained(folder):
+    with _explained(folder), _alone(folder, progress):
+        before = _manifest(folder)
+        kept = dict(before.benchmarks)
         (folder / SHARDS).mkdir(parents=True, exist_ok=True)
         if not kept:
             _write_manifest(folder, before)  # from now on the folder is ours
@@ -111,6 +114,22 @@ def write_folder(site: PageSite, folder: Path, progress: Progress) -> Written:
                 path.unlink()
         _write_manifest(folder, _Manifest(page=page_made_of, benchmarks=kept, told=told))
     return Written(folder / "index.html", index, len(kept), made, changed)
+
+
+@contextmanager
+def _alone(folder: Path, progress: Progress) -> Iterator[None]:
+    """While the block runs no other process writes into the folder, which is locked itself: a file for that would be published
+    with the report."""
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with suppress(OSError):  # of a file system without locks
+            if not lock(descriptor, wait=False):
+                progress.note(f"another process writes {folder}; waiting until it has")
+                lock(descriptor)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 class _Done(NamedTuple):
@@ -218,7 +237,7 @@ def replace_file(path: Path, text: str) -> bool:
             return False
     except FileNotFoundError:
         pass
-    temporary = path.with_name(f".{path.name}.tmp")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")  # two processes may write one page
     try:
         temporary.write_bytes(data)
         os.replace(temporary, path)

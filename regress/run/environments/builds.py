@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import time
 from pathlib import Path
 
-from regress.errors import BuildFailed, NothingMeasured
-from regress.files import locked
+from regress.errors import BuildFailed, NothingMeasured, RegressError
 from regress.model import Environment, Side
+from regress.run.environments.copies import Lock
 from regress.run.environments.kept import BuildStore, key_of
 from regress.run.environments.prepared import BuildSite
 from regress.run.plan import covers
@@ -18,40 +19,76 @@ from regress.text.wording import quoted
 
 BUILT = "regress-built"
 """The mark of a build: its key, and seconds once it is finished. It lies in the worktree's own git folder: it goes when the
-worktree is made again, and neither the build nor `git status` sees it."""
+worktree is made again, and neither the build nor `git status` sees it. Beside it lies the lock of who uses the build."""
+_LOCK_TRIES = 100
 
 
-def build(side: Side, tree: Path, python: str, environment: Environment, site: BuildSite) -> float:
-    """Have the tree built: as it was left, from what is kept of an equal build, or by the build commands. Returns seconds."""
+def build(side: Side, tree: Path, python: str, environment: Environment, site: BuildSite) -> tuple[float, Lock | None]:
+    """Have the tree built: as it was left, from what is kept of an equal build, or by the build commands. Returns seconds, and
+    the lock by which nobody builds it in another way while it is in use.
+
+    Raises RegressError if somebody uses another build of it."""
+    if not site.config.settings.build:
+        return 0.0, None
+    mark, key = site.repository.worktrees.own_folder(tree) / BUILT, _key(side, python, environment, site)
+    lock = Lock(mark.with_name(f"{BUILT}.lock"))
+    try:
+        for _ in range(_LOCK_TRIES):
+            lock.share()  # waits while another process builds it
+            build_s = _took(mark, key)
+            if build_s is not None:
+                return build_s, lock
+            if lock.taken(shared=False):  # if not, it may have lost the shared one
+                _build(side, tree, python, environment, site, mark, key)
+            else:
+                time.sleep(random.uniform(0.02, 0.1))
+    except BaseException:
+        lock.close()
+        raise
+    lock.close()
+    raise RegressError(
+        f"{side.name} {side.label} cannot be built now",
+        why=f"another regress is measuring another build of it, in {tree}",
+        fix="wait until the other one has ended",
+    )
+
+
+def _marked(mark: Path) -> list[str]:
+    return mark.read_text().split() if mark.exists() else []
+
+
+def _took(mark: Path, key: str) -> float | None:
+    """Seconds that the build of that key has taken; None if there is none, or it is not finished."""
+    marked = _marked(mark)
+    return float(marked[1]) if len(marked) == 2 and marked[0] == key else None
+
+
+def _build(
+    side: Side, tree: Path, python: str, environment: Environment, site: BuildSite, mark: Path, key: str
+) -> None:
+    """Build it, as the only one that has the tree's lock."""
     settings, cache = site.config.settings, site.cache / "builds"
-    if not settings.build:
-        return 0.0
-    mark, log = site.repository.worktrees.own_folder(tree) / BUILT, cache / f"{side.commit.sha}.log"
-    key = _key(side, python, environment, site)
-    kept = BuildStore(cache / "kept", settings.build_cache_bytes)
+    log, kept = cache / f"{side.commit.sha}.log", BuildStore(cache / "kept", settings.build_cache_bytes)
     cache.mkdir(parents=True, exist_ok=True)
-    with locked(cache / f"{side.commit.sha}.lock"):  # one process builds, another that wants the same tree waits
-        done = mark.read_text().split() if mark.exists() else []
-        if len(done) == 2 and done[0] == key:
-            return float(done[1])
-        if done and done[0] != key:
-            site.repository.worktrees.clean(tree)  # another build's files are no part of this one
-        mark.write_text(key)
-        with kept.used(key) as folder:
-            if folder is not None and _fits(folder, side, site):
-                shutil.copytree(folder, tree, symlinks=True, dirs_exist_ok=True)
-                mark.write_text(f"{key} 0")
-                return 0.0
-        start = time.monotonic()
-        for command in settings.build:
-            site.note(f"building {side.label}: {command}")
-            _run_build(command, side, tree, python, environment, log, settings.build_timeout_s)
-        seconds = time.monotonic() - start
-        mark.write_text(f"{key} {seconds:.3f}")
-        outputs = site.repository.worktrees.outputs(tree)
-        if outputs is not None:
-            kept.keep(key, lambda fresh: _copy(outputs, tree, fresh))
-        return seconds
+    if _took(mark, key) is not None:  # another process was first
+        return
+    marked = _marked(mark)
+    if marked and marked[0] != key:
+        site.repository.worktrees.clean(tree)  # another build's files are no part of this one
+    mark.write_text(key)
+    with kept.used(key) as folder:
+        if folder is not None and _fits(folder, side, site):
+            shutil.copytree(folder, tree, symlinks=True, dirs_exist_ok=True)
+            mark.write_text(f"{key} 0")
+            return
+    start = time.monotonic()
+    for command in settings.build:
+        site.note(f"building {side.label}: {command}")
+        _run_build(command, side, tree, python, environment, log, settings.build_timeout_s)
+    mark.write_text(f"{key} {time.monotonic() - start:.3f}")
+    outputs = site.repository.worktrees.outputs(tree)
+    if outputs is not None:
+        kept.keep(key, lambda fresh: _copy(outputs, tree, fresh))
 
 
 def _fits(folder: Path, side: Side, site: BuildSite) -> bool:

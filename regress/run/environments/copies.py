@@ -22,7 +22,7 @@ class Lock:
     def __init__(self, place: Path) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         self._file = os.open(place, os.O_RDWR | os.O_CREAT, 0o644)
-        weakref.finalize(self, os.close, self._file)
+        self.close = weakref.finalize(self, os.close, self._file)
 
     def taken(self, *, shared: bool) -> bool:
         """Whether the lock was free, and is this one's now."""

@@ -54,7 +54,7 @@ class Prepared:
     """How asv records its environment; None for those that asv does not know."""
     warnings: tuple[str, ...] = ()
     lock: Lock | None = field(default=None, compare=False)
-    """Held for as long as this object lives: nobody changes what is installed."""
+    """Held for as long as this object lives: nobody changes what is installed or built."""
 
     @property
     def starts_python(self) -> str:

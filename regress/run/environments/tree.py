@@ -58,7 +58,7 @@ def prepare(side: Side, environment: Environment, site: BuildSite, identity: Ide
     """
     config, repository = site.config, site.repository
     python = _interpreter(config, environment)
-    build_s, lacking = 0.0, list[str]()
+    build_s, lock, lacking = 0.0, None, list[str]()
     if environment.wheel or environment.fetch:
         tree = wheels.unpacked(environment, config.root, python, site.cache / "wheels", site.note)
         roots: tuple[Path, ...] = (tree,)
@@ -76,7 +76,7 @@ def prepare(side: Side, environment: Environment, site: BuildSite, identity: Ide
             tree = repository.worktrees.get(side.commit, folder, lambda tree, name: matters(tree, name, config))
             lacking = repository.worktrees.lacking(tree)
             repository.worktrees.trim(folder, config.settings.worktrees)
-            build_s = build(side, tree, python, environment, site)
+            build_s, lock = build(side, tree, python, environment, site)
         roots = import_roots(tree, config)
     variables = {**_variables(roots, site.cache), **_asvs(side, environment, config), **environment.variables}
     beside = () if repository.is_bare or tree == repository.root else import_roots(repository.root, config)
@@ -87,7 +87,7 @@ def prepare(side: Side, environment: Environment, site: BuildSite, identity: Ide
     if lacking:
         told = (_lacking_words(lacking),)
     named_in = (*beside, *usual_folders(tree, config), *usual_folders(repository.root, config))
-    return Prepared(side, tree, python, roots, variables, build_s, environment, beside, named_in, identity, told)
+    return Prepared(side, tree, python, roots, variables, build_s, environment, beside, named_in, identity, told, lock)
 
 
 def built_here(side: Side, site: BuildSite) -> bool:

@@ -27,7 +27,7 @@ class Case:
         if what == "dies": os.kill(os.getpid(), 11)
         if what == "waits" and self.calls > 3:
             print("waiting", flush=True)
-            time.sleep(60)
+            time.sleep(600)
     def teardown(self, weights, what):
         print(weights, "stdin" if sys.stdin.isatty() else "no terminal")
 """
@@ -50,6 +50,7 @@ def start(demo: Path, *words: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
     )
 
 
@@ -93,5 +94,5 @@ def test_an_interrupt_ends_it(demo: Path) -> None:
     assert process.stdout is not None
     assert process.stdout.readline() == "waiting\n"
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    process.communicate(timeout=120)
     assert process.returncode == -signal.SIGINT

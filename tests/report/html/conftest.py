@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from regress.pages import PageSite
 from regress.report.html import write_folder
 from regress.report.progress import Progress
 from regress.session import Request
+from tests.conftest import LIMIT_S
 from tests.report.html.history import create
 
 if TYPE_CHECKING:
@@ -25,14 +27,15 @@ COMMANDS = ("check", "bisect", "explain", "ack")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
-def until(page: Page, holds: str) -> None:
-    """Wait until the expression is true, for half a minute. The page's policy forbids Playwright's own `wait_for_function`,
-    which looks again by `eval` in the page."""
-    for _ in range(600):
-        if page.evaluate(holds):
+def until(page: Page, holds: str, *arguments: str) -> None:
+    """Wait until the expression is true. The page's policy forbids Playwright's own `wait_for_function`, which looks again by
+    `eval` in the page."""
+    end_s = time.monotonic() + LIMIT_S
+    while time.monotonic() < end_s:
+        if page.evaluate(holds, *arguments):
             return
         page.wait_for_timeout(50)
-    raise AssertionError(f"{holds} did not come true")
+    raise AssertionError(f"{holds} {arguments} did not come true")
 
 
 def site_of(folder: Path, since: str | None = None) -> PageSite:
@@ -60,8 +63,16 @@ def chromium() -> Iterator[Browser]:
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install .[test]")
     if CHROMIUM is None:
         pytest.skip("there is no Chromium to look at pages with: apt-get install chromium")
-    with tempfile.TemporaryDirectory() as home, playwright.sync_playwright() as started:
-        options = {"executable_path": CHROMIUM, "args": ["--no-sandbox"], "env": {"HOME": home}}
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home,  # the browser may still write into it
+        playwright.sync_playwright() as started,
+    ):
+        options = {
+            "executable_path": CHROMIUM,
+            "args": ["--no-sandbox"],
+            "env": {"HOME": home},
+            "timeout": 1000 * LIMIT_S,
+        }
         browser = started.chromium.launch(**options)
         yield browser
         browser.close()
@@ -86,6 +97,7 @@ class Windows:
                 **options,
             }
             context = self._browser.new_context(**settings)  # type: ignore[arg-type]
+            context.set_default_timeout(1000 * LIMIT_S)
             context.grant_permissions(["clipboard-read", "clipboard-write"])
             page = self._open[key] = context.new_page()
             page.on("console", lambda message: self.wrong.append(message.text))

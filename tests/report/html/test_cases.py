@@ -15,8 +15,9 @@ from regress.commands.profile.foreign import show_export
 from regress.model import Case, Cause, Explanation, Failure, KernelDiff, KernelUse, Metered, Report
 from regress.report.html import write_profile
 from tests.report import test_calls
+from tests.report.html.conftest import until
 from tests.report.html.test_looks import axe
-from tests.report.html.test_profile import DROP, until
+from tests.report.html.test_profile import DROP
 from tests.report.html.test_views import texts
 from tests.traces.exports import HOSTILE, export
 from tests.traces.nsys_export import two_calls

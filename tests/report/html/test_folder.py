@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import re
 import signal
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +23,9 @@ from regress.errors import RegressError
 from regress.pages import PageSite
 from regress.report.html import folder as folder_module
 from regress.report.html import write_file, write_folder
+from regress.report.html.folder import write_alone
 from regress.report.html.page import HERE, SCRIPTS, page, script_of
+from regress.report.progress import Progress
 from tests.report.html.conftest import QUIET, site_of
 
 pytestmark = pytest.mark.xdist_group("browser")  # where the history is there already
@@ -164,9 +167,55 @@ def test_a_report_that_was_killed_goes_on_from_there(
         target=write_folder, args=(replace(site, leaves=leaves), tmp_path / "report", QUIET)
     )
     child.start()
-    child.join(60)
+    child.join(120)
     assert child.exitcode == -signal.SIGKILL
     assert write_folder(site, tmp_path / "report", QUIET).made == 4
+
+
+class Waits(Progress):
+    """Tells when a process waits for another one."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+
+def test_of_two_first_reports_at_once_one_waits_for_the_other(
+    site: PageSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, waits, written = tmp_path / "report", Waits(), list[int]()
+    second = threading.Thread(target=lambda: written.append(write_folder(site, folder, waits).made))
+    replaced = os.replace
+
+    def meet(*names: Any) -> None:
+        """The second one begins while the first is about to give a file its name."""
+        if second.ident is None:
+            second.start()
+            while second.is_alive() and not waits.notes:
+                time.sleep(0.01)
+        replaced(*names)
+
+    monkeypatch.setattr(os, "replace", meet)
+    first = write_folder(site, folder, QUIET)
+    second.join()
+    assert (first.made, written) == (9, [0]), "the second finds what the first has made"
+    assert waits.notes == [f"another process writes {folder}; waiting until it has"]
+
+
+def test_two_processes_may_write_one_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page, replaced = tmp_path / "report.html", os.replace
+
+    def beaten(*names: Any) -> None:
+        monkeypatch.setattr(os, "replace", replaced)
+        write_alone(page, "--single-file", "the other")
+        replaced(*names)
+
+    monkeypatch.setattr(os, "replace", beaten)
+    write_alone(page, "--single-file", "this one")
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"report.html": "this one"}
 
 
 def test_the_index_is_small_and_says_everything_but_values(site: PageSite, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from regress.profiles import read
 from regress.report.html import write_profile
 from regress.report.html.page import HERE, PROFILE_SCRIPTS
 from regress.session import Request
+from tests.report.html.conftest import until
 from tests.report.html.test_looks import axe
 from tests.report.html.test_views import texts
 from tests.traces.exports import HOSTILE, export
@@ -54,15 +55,6 @@ def one(visit: Visit, folder: Path) -> Callable[..., Page]:
 @pytest.fixture
 def both(visit: Visit, folder: Path) -> Callable[..., Page]:
     return lambda **options: visit("", path=folder / "both.html", **options)
-
-
-def until(page: Page, wanted: str, *arguments: str) -> None:
-    """Wait until it is true of the page, whose policy forbids what Playwright waits with."""
-    for _ in range(200):
-        if page.evaluate(wanted, *arguments):
-            return
-        page.wait_for_timeout(25)
-    raise AssertionError(f"never: {wanted} {arguments}")
 
 
 def sections(page: Page) -> list[str]:
