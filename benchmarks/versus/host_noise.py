@@ -162,7 +162,7 @@ def differences(measure: Callable[[], Mapping[str, float]], times: int) -> Sprea
     pairs = [(measure(), measure()) for _ in range(times)]
     names = pairs[0][0].keys()
     logs = {name: [math.log(head[name] / base[name]) for base, head in pairs if name in head] for name in names}
-    return {name: math.sqrt(statistics.fmean(log * log for log in log)) for name, log in logs.items() if log}
+    return {name: math.sqrt(statistics.fmean(log * log for log in own)) for name, own in logs.items() if own}
 
 
 def by_asv(folder: Path, names: Sequence[str], times: int) -> Spreads:
@@ -213,8 +213,8 @@ def by_pyperf(folder: Path, names: Sequence[str], times: int) -> Spreads:
         )
         import pyperf  # the tool that is tried may not be here
 
-        row = pyperf.BenchmarkSuite.load(str(folder / "perf.json"))
-        return {entry.get_name(): entry.mean() for entry in row}
+        measured = pyperf.BenchmarkSuite.load(str(folder / "perf.json"))
+        return {benchmark.get_name(): benchmark.mean() for benchmark in measured}
 
     return differences(measure, times)
 

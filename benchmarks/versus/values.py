@@ -117,8 +117,8 @@ def main() -> None:
         theirs = values_of_asv(repository)
     print("| benchmark | asv | here | setup | ratio |\n| --- | --- | --- | --- | --- |")
     ratios = {name: value / theirs[name] for name, (value, _) in measured.items()}
-    for name, (value, is_exact) in measured.items():
-        setup = "each sample" if is_exact else "once a round"
+    for name, (value, set_up_each) in measured.items():
+        setup = "each sample" if set_up_each else "once a round"
         row = f"{1e6 * theirs[name]:.4g} us | {1e6 * value:.4g} us | {setup} | {ratios[name]:.2f}"
         print(f"| {name.rpartition('.')[2]} | {row} |")
     print(f"\nmedian ratio {statistics.median(ratios.values()):.3f}")

@@ -460,6 +460,6 @@ def test_both_name_the_same_device(device: CudaBackend, by_torch: TorchBackend) 
 @pytest.mark.gpu
 def test_a_spin_of_torch_lasts_about_as_long_as_asked(torch: Any, device: CudaBackend, by_torch: TorchBackend) -> None:
     by_torch.hold_stream()
-    starved = DeviceLoop(lambda: by_torch.spin(1e-3), device).block(5, 1)
-    assert isinstance(starved, DeviceSamples)
-    assert round_value(starved.device) == pytest.approx(1e-3, rel=0.2), "it follows the clock, which is not fixed"
+    block = DeviceLoop(lambda: by_torch.spin(1e-3), device).block(5, 1)
+    assert isinstance(block, DeviceSamples)
+    assert round_value(block.device) == pytest.approx(1e-3, rel=0.2), "it follows the clock, which is not fixed"
