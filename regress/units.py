@@ -8,6 +8,7 @@ that a log in any encoding shows it.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 __all__ = [
@@ -100,6 +101,11 @@ def format_value(value: float | None, unit: str) -> str:
     """A value of a metric. Seconds, bytes and the rates of data sheets are scaled, a count stands alone, any other unit stays
     as it was declared."""
     return _scaled(value, _scale_of((value,), unit))
+
+
+def format_limit(value: float, unit: str) -> str:
+    """A limit that somebody chose, without zeros that say nothing: "2 us", "64 KiB", "2.5 ms"."""
+    return re.sub(r"(\.\d*?)0+(?= |$)", lambda zeros: zeros[1].rstrip("."), format_value(value, unit))
 
 
 def format_rate(value: float | None, unit: str) -> str:

@@ -42,6 +42,22 @@ def test_a_time_is_scaled_to_three_digits(seconds: float | None, text: str) -> N
 
 
 @pytest.mark.parametrize(
+    ("limit", "unit", "text"),
+    [
+        (2e-6, "s", "2 us"),
+        (2e-7, "s", "200 ns"),
+        (2.5e-3, "s", "2.5 ms"),
+        (64 * 1024.0, "B", "64 KiB"),
+        (1.5, "points", "1.5 points"),
+        (1.0, "", "1"),
+        (2e-14, "s", "2.00e-05 ns"),
+    ],
+)
+def test_a_chosen_limit_has_no_zeros_that_say_nothing(limit: float, unit: str, text: str) -> None:
+    assert units.format_limit(limit, unit) == text
+
+
+@pytest.mark.parametrize(
     ("size", "text"),
     [
         (0.0, "0 B"),

@@ -29,7 +29,7 @@ from regress.model import (
     declared_words,
 )
 from regress.stats.summary import summarize
-from regress.units import format_value
+from regress.units import format_limit
 
 
 def better_of(name: str, benchmark: Benchmark | None, settings: Settings) -> Better | None:
@@ -111,7 +111,7 @@ class Rule:
         if significant and large:
             limit = self.floor if told_apart else self.resolution
             under = "the floor" if told_apart else "two steps of the clock"
-            what = f"difference under {under}, {format_value(limit, self.unit)}"
+            what = f"difference under {under}, {format_limit(limit, self.unit)}"
         return Verdict.UNDECIDED, f"{what} (spread {_percent(spread)})"
 
     def decide_without_ratio(
@@ -142,7 +142,7 @@ class Rule:
 
     @property
     def under_floor(self) -> str:
-        return f"difference under the floor of {format_value(self.floor, self.unit)}"
+        return f"difference under the floor of {format_limit(self.floor, self.unit)}"
 
 
 def _threshold_by_name(case: Case, metric: Metric, settings: Settings) -> float | None:

@@ -43,6 +43,7 @@ def checked_out(folder: Path, into: Path) -> list[str]:
     for sha in git(folder, "rev-list", "--reverse", "HEAD").split():
         archive = subprocess.run(["git", "archive", sha], cwd=folder, check=True, capture_output=True).stdout
         with tarfile.open(fileobj=io.BytesIO(archive)) as files_of_commit:
+            files_of_commit.extraction_filter = getattr(tarfile, "data_filter", None)
             files_of_commit.extractall(into / sha)
         folders.append(str(into / sha))
     return folders

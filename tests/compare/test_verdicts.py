@@ -124,12 +124,12 @@ def test_a_difference_under_the_floor_is_listed_and_never_claimed(base: float, h
     comparison = one(rounds(gpu_time=scaled(base)), rounds(gpu_time=scaled(head)))
     assert comparison.verdict is verdict
     under_the_floor = {base, head} == {2.00e-6, 2.12e-6}
-    assert comparison.reasons == (("difference under the floor of 0.2 us",) if under_the_floor else ())
+    assert comparison.reasons == (("difference under the floor of 200 ns",) if under_the_floor else ())
 
 
 def test_a_wide_interval_under_the_floor_says_why_it_is_unchanged() -> None:
     comparison = one(rounds(gpu_time=scaled(0.5e-6, NOISY)), rounds(gpu_time=scaled(0.5e-6, NOISY)))
-    assert (comparison.verdict, comparison.reasons) == (Verdict.UNCHANGED, ("difference under the floor of 0.2 us",))
+    assert (comparison.verdict, comparison.reasons) == (Verdict.UNCHANGED, ("difference under the floor of 200 ns",))
 
 
 def test_a_difference_that_may_reach_the_floor_is_undecided() -> None:
@@ -137,7 +137,7 @@ def test_a_difference_that_may_reach_the_floor_is_undecided() -> None:
     assert comparison.verdict is Verdict.UNDECIDED
     near = one(rounds(gpu_time=scaled(2e-6)), rounds(gpu_time=scaled(2.197e-6, (1.0, 1.01, 0.99, 1.005, 0.995))))
     assert near.verdict is Verdict.UNDECIDED
-    assert near.reasons[0].startswith("difference under the floor, 0.2 us (spread")
+    assert near.reasons[0].startswith("difference under the floor, 200 ns (spread")
 
 
 def test_the_smallest_detectable_regression_of_a_short_case_is_the_floor() -> None:

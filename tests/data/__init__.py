@@ -18,5 +18,7 @@ def h200_demo(folder: Path) -> Path:
     bundle = H200_DEMO / "repository.bundle"
     subprocess.run(["git", "clone", "-q", "-b", "main", str(bundle), str(folder)], check=True)
     with tarfile.open(H200_DEMO / "history.tar.gz") as archive:
-        archive.extractall(folder, filter="data")
+        # Set here, as Python before 3.11.4 and 3.10.12 knows no argument for it.
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)
+        archive.extractall(folder)
     return folder
