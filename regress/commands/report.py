@@ -57,10 +57,8 @@ def _branch(
     """The branch, and what descends from what; where the repository is not at hand by the dates that were recorded."""
     branch: tuple[Branch, Ancestry]
     try:
-        branch, warnings = (
-            (branch_of(project, recorded, since), project.repository),
-            project.repository.missing_history(),
-        )
+        branch = branch_of(project, recorded, since), project.repository
+        warnings = project.repository.missing_history()
     except NoRepository as error:
         every = [Commit(unknown.commit_sha, "", "", unknown.date) for unknown in everything.unknown]
         branch = by_date(every, since), Dated(every)
