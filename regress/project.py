@@ -115,6 +115,11 @@ class Project:
         """Options that a command needs to measure in the same way again."""
         return ("--suite", "own") if self.request.own_suite else ()
 
+    @property
+    def on_gpus(self) -> tuple[str, ...]:
+        """Options that a command which measures on several GPUs needs to measure on the same ones again."""
+        return ("--gpus", ",".join(self.request.gpus)) if self.request.gpus else ()
+
     def line(self, revisions: str | Sequence[str], recorded: Collection[str]) -> list[Commit]:
         """The history up to the revisions, the oldest commit first: what has something new to measure, and what has results all
         the same. asv measures a merge that is like one of its parents too."""

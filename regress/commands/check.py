@@ -148,6 +148,7 @@ def _judged(
     if quick:  # of one round each it says nothing
         summed = replace(summed, geomean=None)
     base, head = (recorder.named(side) for side in sides)
+    again = (*environments, *session.again)
     own = ", each with its own suite" if job.own_suites else ""
     gpus = f", on {len(job.gpus)} GPUs at once" if len(job.gpus) > 1 else ""
     gpus += "".join(f", {words}" for words in needing_several(measured, measured.benchmarks))
@@ -176,10 +177,10 @@ def _judged(
         overhead=measured.overhead,
         imported=imported_by(measured),
         suggestions=(
-            *suggestions("check", base, head, comparisons, (*environments, *session.again), _unprofiled(measured)),
+            *suggestions("check", base, head, comparisons, again, session.on_gpus, _unprofiled(measured)),
             *bisect_hint(session, base, head, comparisons),
         ),
-        options=(*environments, *session.again),
+        options=(*again, *session.on_gpus),
         recorded=recorder.recorded,
     )
     return with_verdicts(report, comparisons, summed, settings, strict)
@@ -295,17 +296,18 @@ def suggestions(
     head: Side,
     comparisons: Sequence[Comparison],
     options: Sequence[str] = (),
+    on_gpus: Sequence[str] = (),
     unprofiled: Collection[str] = (),
 ) -> list[tuple[str, str]]:
     """What to run next: what made the worst case slower, the case again, by itself, or a way to live with it. Benchmarks that
-    are `unprofiled` cannot be explained."""
+    are `unprofiled` cannot be explained, and nothing is explained on several GPUs."""
     worst = _alarming(comparisons)
     if not worst:
         return []
     words = ["regress", command, base.commit.short]
     if not head.dirty:
         words.append(head.commit.short)
-    again = [("again", quoted(*words, *options, "-b", str(worst[0].case)))]
+    again = [("again", quoted(*words, *options, *on_gpus, "-b", str(worst[0].case)))]
     slower = next(
         (comparison for comparison in worst if can_explain(comparison) and comparison.case.name not in unprofiled), None
     )

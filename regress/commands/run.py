@@ -86,7 +86,7 @@ def run(
         overhead=measured.overhead,
         imported=imported_by(measured),
         quick=job.quick,
-        options=(*(("--env", environment) if environment else ()), *session.again),
+        options=(*(("--env", environment) if environment else ()), *session.again, *session.on_gpus),
         recorded=recorder.recorded,
         duration_s=time.monotonic() - start,
     )

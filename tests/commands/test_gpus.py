@@ -75,6 +75,14 @@ def test_a_check_in_steps_finds_on_several_gpus_what_it_finds_on_one(p: Project)
     assert result.err.count("trial runs: 0 of 16") == 1, "one line over all"
 
 
+def test_what_measures_again_does_so_on_the_same_gpus(p: Project) -> None:
+    p.commit({"proj/__init__.py": "FACTOR = 1.2\n"})
+    report = document(p.regress("check", "--format", "json", "-b", "b.Sizes.cudatime_work(1)", "--gpus", "1"))
+    commands = {row["word"]: row["command"] for row in report["suggestions"]}
+    assert " --gpus 1 " in commands["again"]
+    assert "--gpus" not in commands["why"], "explain measures on one"
+
+
 def test_a_case_is_on_one_gpu_over_commits_and_selections(p: Project) -> None:
     p.regress("run", "--gpus", "0,1")
     before = gpus_of(p, p.git("rev-parse", "HEAD"))
