@@ -8,7 +8,7 @@ BIN := .venv/bin
 .PHONY: check test test-all lint schemas picture browser slurm docs oldest gpu acceptance clean
 
 check: .venv/ready
-	@$(BIN)/regress check HEAD~1 --budget 90s; code=$$?; \
+	@$(BIN)/regress check HEAD~1 --budget 60s; code=$$?; \
 	case $$code in 0|1|4) echo "regress check works here (exit code $$code is its verdict)" ;; *) exit $$code ;; esac
 
 test: .venv/ready browser slurm lint docs build/linters/ready

@@ -258,6 +258,7 @@ def test_a_sweep_fails_for_nothing_that_is_acknowledged(project: Callable[..., P
     assert (change["first"], change["acknowledged"]["reason"]) == (shas[4], "exact for long rows")
 
 
+@pytest.mark.slow
 def test_what_is_open_in_the_history_can_be_accepted_without_a_check(project: Callable[..., Project]) -> None:
     p, shas = filled(project, [50e-6] * 4 + [60e-6] * 5)
     assert p.regress("sweep", f"{shas[0]}..").code == 1

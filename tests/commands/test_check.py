@@ -424,6 +424,7 @@ cudatime_other.covers = "lib/other.py"
 """
 
 
+@pytest.mark.slow
 def test_affected_measures_what_covers_a_changed_file(project: Callable[..., Project]) -> None:
     p = project(check_rounds=2)
     p.commit({"proj/__init__.py": code(), "benchmarks/b.py": COVERED, "benchmarks/c.py": SUITE, "lib/other.py": "1"})
@@ -546,6 +547,7 @@ def test_a_case_for_several_gpus_is_a_row_with_its_reason(project: Callable[...,
 # -- others on the device ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_process_that_joins_during_a_round_makes_its_time_undecided(project: Callable[..., Project]) -> None:
     p = project(check_rounds=3, run_rounds=2)
     shared = "def setup(self): d.company(812)\n    def cudatime_work(self): proj.work()\n"

@@ -308,6 +308,7 @@ def test_results_of_a_commit_that_was_rebased_away_are_used_and_called_off_branc
         compared(p, "0" * 8, "HEAD")
 
 
+@pytest.mark.slow
 def test_sessions_apart_claim_nothing_and_the_command_that_tells_is_named(project: Callable[..., Project]) -> None:
     """A run of each commit: the machine may have been another one. What a sweep has measured in turn is of one session."""
     p = project(run_rounds=3, machine=HERE, sweep_rounds=3)

@@ -201,6 +201,7 @@ def kept(p: Project, where: str) -> list[KeptExplanation]:
     return list(explanations_in(root))
 
 
+@pytest.mark.slow
 def test_an_explanation_stays_in_the_cache_or_is_recorded(project: Make) -> None:
     p = planted(project)
     base, head = (p.git("rev-parse", word) for word in ("HEAD~2", "HEAD"))

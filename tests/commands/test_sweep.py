@@ -90,6 +90,7 @@ def test_a_range_is_measured_and_the_commit_that_did_it_is_named(project: Callab
     assert rounds_of(p) == {sha: Counter(dict.fromkeys(CASES, 2)) for sha in shas[1:]}
 
 
+@pytest.mark.slow
 def test_new_commits_are_measured_beside_the_last_head_and_the_last_release(project: Callable[..., Project]) -> None:
     p, shas = filled(project, [50e-6] * 3)
     p.git("tag", "v1", shas[0])
@@ -209,6 +210,7 @@ def test_what_only_touches_our_own_files_is_no_commit_to_measure(project: Callab
     assert set(rounds_of(p)) == {shas[1]}
 
 
+@pytest.mark.slow
 def test_what_changed_before_is_not_new(project: Callable[..., Project]) -> None:
     p, _ = filled(project, [50e-6] * 4 + [60e-6] * 4)
     assert p.regress("sweep", "ALL").code == 1
@@ -243,6 +245,7 @@ def test_a_group_keeps_its_worktrees_and_gives_them_back(project: Callable[..., 
     assert 2 <= len(left) <= 6, "no more than the last group's and those that are kept"
 
 
+@pytest.mark.slow
 def test_the_newest_results_alone_are_tentative(project: Callable[..., Project]) -> None:
     p, shas = filled(project, [50e-6] * 6 + [60e-6])
     result = p.regress("sweep", "ALL", "--format", "json")
