@@ -312,6 +312,5 @@ def _is_up_to(ratio: float, level: float, metric: Metric, large: float) -> bool:
 
 
 def _accepted_words(entry: Acknowledgement) -> str:
-    return (
-        f"accepted, {100 * (entry.level - 1):+.1f} %" if entry.level is not None else f"accepted, {entry.value:,.10g}"
-    )
+    accepted = f"{entry.value:,.10g}" if entry.level is None else f"{100 * (entry.level - 1):+.1f} %"
+    return f"accepted, {accepted}"

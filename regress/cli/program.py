@@ -44,7 +44,7 @@ class WithoutEmptyWords(click.Command):
             if empty and parameter.name not in MAY_BE_EMPTY:
                 option = isinstance(parameter, click.Option)
                 name = " / ".join(parameter.opts) if option else parameter.human_readable_name.strip("[]")
-                raise click.UsageError(f"{name} is empty, as a shell variable is that is not set", ctx)
+                raise click.UsageError(f"{name} is empty: perhaps a shell variable is not set", ctx)
         return super().parse_args(ctx, args)
 
 

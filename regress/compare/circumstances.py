@@ -143,7 +143,7 @@ def skewed(side: Evidence, metric: str) -> str:
 
 
 def skew_changes(base: Evidence, head: Evidence, metric: str) -> list[str]:
-    """That one rank of several is late on one side and not on the other: "skew 1.20 us -> 52.0 us a call: rank 1 works
+    """That one rank of several is late on one side and not on the other: "skew 0.200 us -> 52.0 us a call: rank 1 works
     longest". The metric is the time of a call."""
     one, other = _skew(base, metric), _skew(head, metric)
     if one is None or other is None or max(one.share, other.share) < SKEWED:

@@ -64,9 +64,8 @@ def restore_left(folder: Path, note: Callable[[str], None], nvml: Any = None) ->
     """Gives back the clocks that killed runs have left locked, and says which, and what it could not give back."""
     for path in sorted(folder.glob("*" + ENDING)):
         try:
-            if _is_empty(
-                path
-            ):  # and is not held to see that: a run that is about to lock these clocks would be refused
+            # It is not held to see that: a run that is about to lock these clocks would be refused.
+            if _is_empty(path):
                 continue
             with _claimed(path) as claim:
                 uuid = claim.read() if claim is not None else ""

@@ -132,7 +132,7 @@ def test_wrong_usage_is_2_in_words(tmp_path: Path, arguments: list[str], what: s
 def test_an_empty_word_is_refused_by_every_command(tmp_path: Path, arguments: list[str], name: str) -> None:
     result = regress(tmp_path, *arguments)
     assert (result.code, result.out) == (2, "")
-    what = f"error: {name} is empty, as a shell variable is that is not set"
+    what = f"error: {name} is empty: perhaps a shell variable is not set"
     assert result.err.splitlines() == [what, f"fix:   regress {arguments[0]} --help"]
 
 

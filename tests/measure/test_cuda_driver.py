@@ -14,7 +14,8 @@ from regress.measure.backend.cuda import CAPABILITY, L2_CACHE_SIZE, MULTIPROCESS
 from regress.measure.blocks import DeviceSamples, Starved
 from regress.measure.calibration import calibrate
 from regress.measure.loop import DeviceLoop
-from tests.measure import test_current_device
+from tests import libcuda
+from tests.libcuda import put
 
 US = 1e-6
 LAUNCH_S = 1 * US
@@ -28,7 +29,7 @@ FLUSH_BYTES_S = 1e12
 ASSERTED, UNKNOWN_EVENT = 710, 400
 
 
-class Driver(test_current_device.Driver):
+class Driver(libcuda.Driver):
     """One device with streams that work at the same time. `failing` is the error of all that waits."""
 
     def __init__(self) -> None:
@@ -112,12 +113,7 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Driver:
     for module in FRAMEWORKS:
         monkeypatch.delitem(sys.modules, module, raising=False)
 
-    def library(name: str) -> Driver:
-        if name == "libcuda.so.1":
-            return driver
-        raise OSError(name)
-
-    monkeypatch.setattr(ctypes, "CDLL", library)
+    put(driver, monkeypatch)
     return driver
 
 

@@ -3,7 +3,6 @@ real workers on the scripted device."""
 
 from __future__ import annotations
 
-import ctypes
 import importlib.util
 import uuid
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from regress.measure.backend import DeviceError, choose
 from regress.measure.backend.cuda import NO_DEVICE, CudaBackend
 from regress.measure.worker import facts
+from tests.libcuda import put
 from tests.run.test_execute import Bench, failures, good
 
 FIRST, SECOND, SLICE = (str(uuid.UUID(int=number)) for number in (1 << 100 | 1, 1 << 100 | 2, 1 << 101 | 1))
@@ -73,16 +73,7 @@ class Driver(OlderDriver):
 @pytest.fixture
 def load(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Makes a stand-in the machine's libcuda; there is no NVML beside it."""
-
-    def put(driver: OlderDriver) -> None:
-        def library(name: str) -> OlderDriver:
-            if name == "libcuda.so.1":
-                return driver
-            raise OSError(name)
-
-        monkeypatch.setattr(ctypes, "CDLL", library)
-
-    return put
+    return lambda driver: put(driver, monkeypatch)
 
 
 def test_of_two_devices_the_first_that_is_shown_is_measured(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
