@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from regress.measure.backend import Backend, DeviceBackend, DeviceError
-from regress.profiler.ledger import Ledger
+from regress.profiler.ledger import CLOSING_S, Ledger
 from regress.profiler.running import Running
 from regress.profiles import Bottleneck, Operation, Profile, write
 from regress.profiles.lines import bottleneck_lines, operation_lines
@@ -21,10 +21,8 @@ from regress.text.style import Style
 from regress.traces.bottlenecks import bottlenecks
 
 KEEP = 10_000
-CLOSING_S = 2e-3
-"""How long a summary waits for the trace to catch up, where the device is done."""
 SETTLING_S = 0.2
-"""The same for an export, which waits for the device."""
+"""How long an export, which waits for the device, waits for the trace to catch up."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

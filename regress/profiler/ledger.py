@@ -26,6 +26,8 @@ from regress.profiler.totals import OperationTotals
 from regress.profiler.trace import DeviceTrace, Kernels
 from regress.profiles import Operation
 
+CLOSING_S = 2e-3
+"""How long a summary waits for the trace to catch up, where the device is done; switching off does too."""
 HARVEST = 16
 """Entries that are ended before they are looked after."""
 MOST_WAITING = 20_000
@@ -96,7 +98,7 @@ class Ledger:
             if on:
                 self.why_no_breakdown = self.trace.start()
             else:
-                self.catch_up(0.0)
+                self.catch_up(CLOSING_S)
                 self.trace.stop()
             if self.timeline is not None:
                 self.timeline.traced = on and not self.why_no_breakdown

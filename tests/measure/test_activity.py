@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from regress.measure.backend import activity
-from regress.measure.backend.activity import BUFFER_BYTES, MOST_UNREAD, Activities, CuptiTracer, _name
+from regress.measure.backend.activity import BUFFER_BYTES, FORCED, MOST_UNREAD, Activities, CuptiTracer, _name
 
 EPOCH_NS = 1_700_000_000_000_000_000
 """The time of CUPTI at the host's zero."""
@@ -40,6 +40,8 @@ class Library:
         self.now = time.perf_counter
         self.enabled: set[int] = set()
         self.records: list[bytes] = []
+        self.working = False
+        """Whether the last record is not complete."""
         self.asked = 0
 
     def cuptiActivityRegisterCallbacks(self, lend: Any, take_back: Any) -> int:
@@ -65,7 +67,7 @@ class Library:
         text._obj.value = b"busy"
 
     def cuptiActivityFlushAll(self, flag: int) -> int:
-        if not self.records:
+        if not self.records or (self.working and flag != FORCED):
             return 0
         buffer, size, most = ctypes.c_void_p(), ctypes.c_size_t(), ctypes.c_size_t()
         self.lend(ctypes.pointer(buffer), ctypes.pointer(size), ctypes.pointer(most))
@@ -196,6 +198,20 @@ def test_stopping_ends_the_records_and_keeps_what_was_seen() -> None:
     tracer.stop()
     assert library.enabled == set()
     assert len(tracer.collect(flush=True)) == 1, "what began later is not for it"
+
+
+def test_a_tracer_that_stops_leaves_no_buffer_behind() -> None:
+    """CUPTI would fill it with what a profiler that starts later asks for."""
+    library = Library()
+    activities = Activities(library)
+    tracer = CuptiTracer(0, activities)
+    tracer.start()
+    now_ns = EPOCH_NS + time.perf_counter_ns() - START_NS
+    library.records, library.working = [kernel(now_ns, now_ns + 100), kernel(-START_NS, -START_NS)], True
+    assert tracer.collect(flush=True) == []
+    tracer.stop()
+    assert (library.records, len(tracer.collect())) == ([], 1)
+    assert activities._lent == {}
 
 
 def beside(one: int, two: int) -> tuple[Library, CuptiTracer, CuptiTracer]:

@@ -272,6 +272,19 @@ def test_it_goes_on_after_a_profiler_of_torch(torch: Any, profiler: GPUProfiler)
     assert totals["later"].broken_down == 20
 
 
+def test_torchs_profiler_sees_all_after_one_that_was_switched_off(torch: Any, profiler: GPUProfiler) -> None:
+    x = torch.ones(1 << 20, device="cuda")
+    with profiler.profile("before"):
+        x + 1
+    torch.cuda.synchronize()
+    profiler.disable()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA], acc_events=True) as traced:
+        for _ in range(CALLS):
+            x + 1
+        torch.cuda.synchronize()
+    assert sum(event.device_time > 0 for event in traced.events()) == CALLS
+
+
 def test_of_two_profilers_of_a_device_the_later_one_has_the_breakdown(torch: Any, profiler: GPUProfiler) -> None:
     x = torch.ones(1 << 24, device="cuda")
     with profiler.profile("first"):

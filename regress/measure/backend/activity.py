@@ -185,7 +185,7 @@ class Activities:
         if not self._registered:
             self._registered = True
             # At the very end of the process nobody is there to be called back.
-            atexit.register(self._end)
+            atexit.register(self._disable)
         for kind in LAYOUTS:
             code = self._library.cuptiActivityEnable(kind)
             if code:
@@ -249,9 +249,8 @@ class Activities:
     def _disable(self) -> None:
         for kind in LAYOUTS:
             self._library.cuptiActivityDisable(kind)
-
-    def _end(self) -> None:
-        self._disable()
+        # Not only what is complete: into a buffer that it keeps, CUPTI writes what a profiler that starts later asks for, and
+        # gives it to that one, which does not know it.
         self._library.cuptiActivityFlushAll(FORCED)
 
     def _reason(self, code: int) -> str:
