@@ -4,6 +4,8 @@ PYTHON ?= python3
 # The torch that is measured here. A fixed version, because an open range may pull a CUDA build of several GB.
 TORCH ?= torch==2.13.0
 BIN := .venv/bin
+# Where it is set, as in many containers, each of the thousands of processes of the tests compiles all that it imports.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: check test test-all lint schemas picture browser slurm docs oldest gpu acceptance clean
 

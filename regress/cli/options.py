@@ -48,6 +48,8 @@ class LevelType(NumberType):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         try:
             text = str(value).strip()
+            if not text.endswith("%") and "." not in text:  # 9 may mean 9 %, or nine times as much
+                raise ValueError
             number = 1 + float(text[:-1]) / 100 if text.endswith("%") else float(text)
         except ValueError:
             self.fail(f"{value!r} is not a level; write +9.4% or 1.094", param, ctx)

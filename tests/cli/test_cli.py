@@ -100,6 +100,7 @@ def test_version(tmp_path: Path) -> None:
         (["check", "--time-threshold", "fast"], "'fast' is not a percentage", "regress check --help"),
         (["check", "--budget", "soon"], "'soon' is not a duration; write 90s, 10m or 1.5h", "regress check --help"),
         (["check", "--budget", "0m"], "'0m' is out of range", "regress check --help"),
+        (["ack", "x", "--level", "9"], "'9' is not a level; write +9.4% or 1.094", "regress ack --help"),
         (["check", "--device", "gpu"], "'gpu' is not one of", "regress check --help"),
         (["run", "--format", "xml"], "'xml' is not one of", "regress run --help"),
         (["run", "--output", "json=."], "'.' is a folder", "regress run --help"),

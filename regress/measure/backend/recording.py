@@ -109,6 +109,8 @@ class ScriptedProfiler(Profiler):
         self, kind: str, name: str, asked_s: float, start_s: float, end_s: float, stream: int, size: int
     ) -> None:
         """The host asked for work from `asked_s` until now, and the device does it from `start_s` to `end_s`."""
+        if not self._on:
+            return
         self._calls += 1
         category, api = {
             "kernel": ("kernel", "cudaLaunchKernel"),
@@ -124,11 +126,15 @@ class ScriptedProfiler(Profiler):
 
     def hosted(self, start_s: float) -> None:
         """The host worked from then until now."""
+        if not self._on:
+            return
         self._calls += 1
         self._span("cpu_op", "scripted::host", start_s, self._clock.host_s, os.getpid(), {"External id": self._calls})
 
     def waited(self, start_s: float) -> None:
         """The host waited for the device from then until now."""
+        if not self._on:
+            return
         self._calls += 1
         args = {"correlation": self._calls}
         self._span("cuda_runtime", "cudaDeviceSynchronize", start_s, self._clock.host_s, os.getpid(), args)
@@ -141,10 +147,9 @@ class ScriptedProfiler(Profiler):
             self._events.append({"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "ts": at, "args": args})
 
     def _span(self, category: str, name: str, start_s: float, end_s: float, thread: int, args: Dict[str, Any]) -> None:
-        if self._on:
-            short = BETWEEN_S if category in ("cpu_op", "cuda_runtime") else 0.0
-            times = {"ts": start_s * MICRO, "dur": max(0.0, end_s - start_s - short) * MICRO}
-            self._events.append({"ph": "X", "cat": category, "name": name, "tid": thread, "args": args, **times})
+        short = BETWEEN_S if category in ("cpu_op", "cuda_runtime") else 0.0
+        times = {"ts": start_s * MICRO, "dur": max(0.0, end_s - start_s - short) * MICRO}
+        self._events.append({"ph": "X", "cat": category, "name": name, "tid": thread, "args": args, **times})
 
     def write(self, path: str) -> None:
         properties = [{"id": 0, "name": self._device}]

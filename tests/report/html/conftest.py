@@ -38,6 +38,11 @@ def until(page: Page, holds: str, *arguments: str) -> None:
     raise AssertionError(f"{holds} {arguments} did not come true")
 
 
+def address(page: Page) -> str:
+    """Where the page says it is. Playwright's own `url` follows a moment later."""
+    return str(page.evaluate("location.href"))
+
+
 def site_of(folder: Path, since: str | None = None) -> PageSite:
     return report(Request(folder), QUIET, since, COMMANDS)[0]
 

@@ -10,7 +10,7 @@ import pytest
 
 from regress.report.html import write_file
 from tests.report.html import history as made
-from tests.report.html.conftest import QUIET, site_of
+from tests.report.html.conftest import QUIET, address, site_of
 from tests.report.html.test_looks import axe, settled
 from tests.report.html.test_views import texts
 
@@ -64,7 +64,7 @@ def test_the_rest_is_behind_it(visit: Visit) -> None:
     assert page.evaluate("regress.shards.size") == 0
     details = opened(page)
     assert page.evaluate("regress.shards.size") == 1, "the data of the benchmark comes when it is asked for"
-    assert "#/regressions" in page.url
+    assert "#/regressions" in address(page)
     told = " ".join(details.inner_text().split())
     assert "gpu time on h100, worktree-py3.12, explained 2025-12-29" in told
     assert "doubt: the profiler itself took 1.00 us" in told

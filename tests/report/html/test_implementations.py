@@ -11,7 +11,7 @@ import pytest
 
 from regress.report.html import write_folder
 from tests.report.html import sides as made
-from tests.report.html.conftest import QUIET, site_of, until
+from tests.report.html.conftest import QUIET, address, site_of, until
 from tests.report.html.test_looks import axe
 from tests.report.html.test_views import texts
 
@@ -77,9 +77,9 @@ def test_every_release_can_be_chosen_and_the_link_says_so(show: Visit) -> None:
         texts(page.locator(".crossover"))[0]
         == "Fastest: compiled up to 1024, torch from 4096 to 16384, only torch from 65536"
     )
-    assert "side=" in page.url
+    assert "side=" in address(page)
     assert page.evaluate("document.activeElement.dataset.param") == "side"
-    again = show(query=page.url.split("?", 1)[1])
+    again = show(query=address(page).split("?", 1)[1])
     assert table(again)[0].startswith("float32 256 compiled then torch +")
 
 

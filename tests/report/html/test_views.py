@@ -13,7 +13,7 @@ import pytest
 
 from regress.pages import STATUSES
 from tests.report.html import history as made
-from tests.report.html.conftest import until
+from tests.report.html.conftest import address, until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -81,8 +81,8 @@ def test_a_machine_is_remembered(visit: Visit) -> None:
     page = visit()
     page.select_option("[data-filter=machine]", "l4")
     assert page.inner_text("h1").startswith("One benchmark is worse than before. ")
-    assert "machine=l4" in page.url
-    page.goto(page.url.split("#")[0] + "#/regressions")
+    assert "machine=l4" in address(page)
+    page.goto(address(page).split("#")[0] + "#/regressions")
     page.reload()
     page.wait_for_selector("[data-page=regressions]")
     assert page.input_value("[data-filter=machine]") == "l4"
@@ -186,14 +186,14 @@ def test_a_click_pins_a_second_one_compares_and_the_link_says_so(visit: Visit) -
     told = " ".join(page.inner_text(".pinned").split())
     assert "B against A: ▲ +9." in told or "B against A: ▲ +8." in told
     assert "1 change point between them" in told
-    assert "pin=" in page.url
-    assert "with=" in page.url
-    again = visit("#" + page.url.split("#", 1)[1])
+    assert "pin=" in address(page)
+    assert "with=" in address(page)
+    again = visit("#" + address(page).split("#", 1)[1])
     chart(again)
     assert " ".join(again.inner_text(".pinned").split()) == told
     again.keyboard.press("Escape")
     assert again.locator(".pinned").count() == 0
-    assert "pin=" not in again.url
+    assert "pin=" not in address(again)
 
 
 def test_dragging_zooms_and_the_link_says_so(visit: Visit) -> None:
@@ -208,7 +208,7 @@ def test_dragging_zooms_and_the_link_says_so(visit: Visit) -> None:
     zoomed = page.evaluate("[regress.live.chart.u.scales.x.min, regress.live.chart.u.scales.x.max]")
     assert zoomed == [4.5, 12.5]
     assert page.locator(".pinned").count() == 0  # a drag is no click
-    again = visit("#" + page.url.split("#", 1)[1])
+    again = visit("#" + address(page).split("#", 1)[1])
     chart(again)
     assert again.evaluate("[regress.live.chart.u.scales.x.min, regress.live.chart.u.scales.x.max]") == zoomed
     again.click("text=whole history")
@@ -230,7 +230,7 @@ def test_axes_by_date_logarithmic_and_relative(visit: Visit) -> None:
     page.click("text=by date")
     page.click("text=log axis")
     page.click("text=relative to v1.1")
-    assert "x=date" in page.url
+    assert "x=date" in address(page)
     scales = page.evaluate("(u => [u.scales.x.time, u.scales.y.distr, u.data[3][0].toFixed(2)])(regress.live.chart.u)")
     assert scales == [True, 3, "0.89"]  # v1.1 is in the slow stretch
 
@@ -293,7 +293,7 @@ def test_comparing_two_commits(visit: Visit) -> None:
     assert "regress compare" in told
     page.click("text=swap")
     assert {row.split()[-1] for row in rows(page) if made.PARSE in row} == {"regressed"}
-    assert "a=last" in page.url
+    assert "a=last" in address(page)
     page.fill("#commit-a", "nonsense")
     page.press("#commit-a", "Enter")
     assert "No commit with results is called nonsense" in page.inner_text(".banner")
@@ -371,7 +371,7 @@ def test_the_keyboard_moves_along_a_chart(visit: Visit) -> None:
     page.keyboard.press("Enter")
     page.wait_for_selector(".pinned")
     page.keyboard.press("l")
-    assert "log=1" in page.url
+    assert "log=1" in address(page)
     page.keyboard.press("c")
     assert page.evaluate("navigator.clipboard.readText()") == f"regress check HEAD~1 -b {made.NORM}"
     page.keyboard.press("?")
