@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -47,6 +48,14 @@ def _no_device() -> str:
     except DeviceError as error:
         return str(error)
     return ""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _little_garbage() -> None:
+    """What is loaded by now is left out of garbage collections, as in a worker. Where something is measured one comes before
+    every block; with all tests and torch loaded it would take a hundred times as long as the block."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -63,6 +63,8 @@ class Repository:
         self.root, self.git_dir, self.common_dir = root, git_dir, common_dir
         self.releases, self.worktrees = Releases(root, release_tags), Worktrees(root, git_dir, common_dir)
         self._clone = clone
+        self._resolved: dict[str, Commit] = {}
+        """By the whole sha, which always means the same commit; a check asks for its two some ten times."""
 
     def __repr__(self) -> str:
         return f"Repository({str(self.root)!r})"
@@ -79,6 +81,14 @@ class Repository:
 
         A clone fetches missing commits. Raises RevisionError with similar names, or the reason why a parent is missing.
         """
+        commit = self._resolved.get(revision)
+        if commit is None:
+            commit = self._asked(revision)
+            self._resolved[commit.sha] = commit
+        return commit
+
+    def _asked(self, revision: str) -> Commit:
+        """The commit as git has it."""
         try:
             return resolve(self.root, self.common_dir, revision)
         except RevisionError as error:
@@ -96,6 +106,7 @@ class Repository:
         if self._clone is not None and self._clone.fetches:
             self._clone.fetch()
             self._clone = replace(self._clone, fetches=False)
+            self._resolved.clear()  # a shallow clone knows more parents now
 
     def commits(self, revisions: str | Sequence[str], ignore: Sequence[Path] = (), only: str = "") -> list[Commit]:
         """The commits of a range such as `v1.0..main` (or of all history up to one revision, or several), oldest first.

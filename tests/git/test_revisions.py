@@ -60,6 +60,18 @@ def test_g2_every_way_to_name_a_commit(project: Project) -> None:
     assert (head.sha, head.author, head.date) == (second, "Ada", 1_700_000_000 + 2 * DAY)
 
 
+def test_git_is_asked_once_for_a_whole_sha_and_each_time_for_a_name(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, repository = project.commit("one"), project.open()
+    head = repository.resolve("HEAD")
+    with monkeypatch.context() as patch:
+        patch.setattr("regress.git.repository.resolve", lambda *words: pytest.fail(f"asked for {words}"))
+        assert repository.resolve(first) == head
+    second = project.commit("two")
+    assert repository.resolve("HEAD").sha == second
+
+
 def test_tags_of_both_kinds_by_their_commits(project: Project) -> None:
     assert project.commit("first")
     assert project.open().releases.all() == {}

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import random
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -16,15 +15,6 @@ from regress.measure.backend import Backend
 from regress.measure.backend.fake import FakeBackend
 from regress.measure.declared import redone_setup
 from regress.measure.inplace import settled
-
-
-@pytest.fixture(autouse=True)
-def little_garbage() -> Iterator[None]:
-    """What is there by now is left out of collections, as in a worker."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 class Suite:
