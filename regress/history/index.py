@@ -61,15 +61,15 @@ class Index:
         facts: Collection[str],
         progress: Progress | None = None,
     ) -> None:
+        self._databases: list[sqlite3.Connection] = []
+        self._owner = self._process = os.getpid()
+        """Which process has made this, and which one the connections are for."""
         words = f"{FORMAT} {msgspec.__version__} {sorted(facts)} {root.resolve()}"
         stem = f"history-{hashlib.sha256(words.encode(errors='surrogateescape')).hexdigest()[:16]}"
         self._paths = [folder / f"{stem}{ending}" for ending in (".sqlite", "-2.sqlite")]
         self._facts, self._states = facts, states
-        self._databases: list[sqlite3.Connection] = []
         self._opened: list[tuple[Path, os.stat_result]] = []
         """Of those that are files: the first ones."""
-        self._owner = self._process = os.getpid()
-        """Which process has made this, and which one the connections are for."""
         self._as_read: list[int] = []
         """Versions of those that are files, before what their sources are was read."""
         self._reader = rows.RowReader()
@@ -78,6 +78,10 @@ class Index:
         self.sources: dict[int, Source] = {}
         """By the number of the state that they were read in."""
         self._fill(progress or index_files.no_progress)
+
+    def __del__(self) -> None:
+        if os.getpid() == self._process:  # a forked process must leave the other's connections alone
+            self._close()
 
     # -- reading ---------------------------------------------------------------------------------------------------------
 

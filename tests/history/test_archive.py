@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -124,14 +125,28 @@ def test_a_file_that_was_just_written_is_read_once_more(
     assert len(read) == 6
 
 
+def test_an_archive_that_is_gone_has_left_no_file_open(tmp_path: Path) -> None:
+    three(tmp_path)
+    opened = archive(tmp_path)
+    (database,) = opened._index._databases
+    del opened
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        database.execute("SELECT 1")
+
+
+def edit(path: Path, script: str) -> None:
+    """Change the index behind its back."""
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(script)
+
+
 def test_an_index_that_turns_out_to_be_broken_is_made_anew_too(tmp_path: Path) -> None:
     """What was lost with the power, say: its tables are there, and what they hold is not."""
     three(tmp_path)
     expected = told(archive(tmp_path))
     (path,) = (tmp_path / "cache").iterdir()
     for column in ("sources", "data"):
-        with sqlite3.connect(path) as database:
-            database.executescript(f"UPDATE rows SET {column} = x'00'; UPDATE rounds SET {column} = x'00'")
+        edit(path, f"UPDATE rows SET {column} = x'00'; UPDATE rounds SET {column} = x'00'")
         opened = archive(tmp_path)
         assert told(opened) == expected
         assert told(archive(tmp_path)) == expected
@@ -143,8 +158,8 @@ def test_an_index_that_turns_out_to_be_broken_is_made_anew_too(tmp_path: Path) -
         lambda path: path.write_bytes(b"this is no database, and too long to be taken for an empty one" * 99),
         lambda path: path.write_bytes(path.read_bytes()[:5000]),
         lambda path: path.write_bytes(b""),
-        lambda path: sqlite3.connect(path).executescript("DROP TABLE rows"),
-        lambda path: sqlite3.connect(path).executescript("UPDATE sources SET about = x'00'"),
+        lambda path: edit(path, "DROP TABLE rows"),
+        lambda path: edit(path, "UPDATE sources SET about = x'00'"),
     ],
 )
 def test_a_broken_index_is_made_anew(tmp_path: Path, read: list[str], damage: Any) -> None:
@@ -190,11 +205,11 @@ def test_an_index_that_another_process_writes_to_is_used_as_it_is(
     archive(tmp_path)
     (path,) = (tmp_path / "cache").iterdir()
     write_asv_file(tmp_path / "results", {"x.time_new": ROW}, env="new")
-    other = sqlite3.connect(path, isolation_level=None)
-    for lock in ("IMMEDIATE", "EXCLUSIVE"):
-        other.execute(f"BEGIN {lock}")
-        assert sorted(archive(tmp_path).names()) == [ADD, MUL, "x.time_f", "x.time_new"]
-        other.execute("ROLLBACK")
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        for lock in ("IMMEDIATE", "EXCLUSIVE"):
+            other.execute(f"BEGIN {lock}")
+            assert sorted(archive(tmp_path).names()) == [ADD, MUL, "x.time_f", "x.time_new"]
+            other.execute("ROLLBACK")
     assert path.exists(), "a lock is no damage"
 
 
@@ -213,7 +228,7 @@ def test_what_is_no_longer_so_does_not_pile_up(
     three(tmp_path)
     archive(tmp_path)
     (path,) = (tmp_path / "cache").iterdir()
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database, database:
         old = sources.Source("sha", 0.0, "env", ".json", [], {})
         about = msgspec.msgpack.encode(dict.fromkeys(range(400), old))
         database.execute("INSERT INTO sources VALUES (?)", (about,))
@@ -221,7 +236,7 @@ def test_what_is_no_longer_so_does_not_pile_up(
     archive(tmp_path)
     archive(tmp_path)
     assert len(read) == 3
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database, database:
         assert len(database.execute("SELECT about FROM sources").fetchall()) == 1
 
 
@@ -462,9 +477,7 @@ def test_an_index_that_is_damaged_is_made_anew(tmp_path: Path, damage: str) -> N
     write_asv_file(tmp_path / "results", {"x.time_f": ROW})
     expected = told(archive(tmp_path))
     (path,) = (tmp_path / "cache").iterdir()
-    with sqlite3.connect(path) as database:
-        database.execute(damage)
-    database.close()
+    edit(path, damage)
     assert told(archive(tmp_path)) == expected
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import gzip
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -150,9 +151,9 @@ def broken() -> None:
     Path("words.csv").write_text(KERNELS.replace("10650240,24", "10650240,many"))
     Path("empty.sqlite").write_text("")
     Path("cut.sqlite").write_bytes(two_calls(Path("whole.sqlite")).read_bytes()[:5000])
-    with sqlite3.connect("other.sqlite") as database:
+    with closing(sqlite3.connect("other.sqlite")) as database, database:
         database.execute("CREATE TABLE places (id)")
-    with sqlite3.connect("odd.sqlite") as database:
+    with closing(sqlite3.connect("odd.sqlite")) as database, database:
         database.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end)")
         database.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 2)")
     Path("run.nsys-rep").write_bytes(b"\x00\x01")
