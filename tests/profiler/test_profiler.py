@@ -348,6 +348,16 @@ def test_it_is_switched_at_run_time(profiler: GPUProfiler, device: Exact, tmp_pa
     assert step.__name__ == "step"
 
 
+def test_what_the_device_has_done_when_it_is_switched_off_is_broken_down(profiler: GPUProfiler, device: Exact) -> None:
+    for _ in range(5):
+        with profiler.profile("step"):
+            device.kernel("k", 10 * US)
+    device.synchronize()
+    profiler.disable()
+    totals = profiler.get_summary()["step"]
+    assert (totals.calls, totals.broken_down) == (5, 5)
+
+
 def test_what_is_pending_when_it_is_switched_off_is_counted(profiler: GPUProfiler, device: Exact) -> None:
     for seconds in (10 * US, 1.0):
         with profiler.profile("step"):
