@@ -141,10 +141,11 @@ class ScriptedProfiler(Profiler):
 
     def changed(self, nbytes: int, allocated: int) -> None:
         """`nbytes` were allocated, or freed if negative; `allocated` is the total."""
-        if self._on:
-            args = {"Device Type": 1, "Bytes": nbytes, "Total Allocated": allocated, "Total Reserved": allocated}
-            at = self._clock.host_s * MICRO
-            self._events.append({"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "ts": at, "args": args})
+        if not self._on:
+            return
+        args = {"Device Type": 1, "Bytes": nbytes, "Total Allocated": allocated, "Total Reserved": allocated}
+        at = self._clock.host_s * MICRO
+        self._events.append({"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "ts": at, "args": args})
 
     def _span(self, category: str, name: str, start_s: float, end_s: float, thread: int, args: Dict[str, Any]) -> None:
         short = BETWEEN_S if category in ("cpu_op", "cuda_runtime") else 0.0
